@@ -30,7 +30,7 @@ from nodes.errors import (
     TooBusy,
 )
 from nodes.types import TagChange
-from photos.assets.errors import BadPicture, DecoderBusy, PhotoLocked, UploadLost
+from photos.assets.errors import BadFile, DecoderBusy, PhotoLocked, UploadLost
 
 # Maps error types to the kind of problem and the number of seconds to wait before trying again. The first match
 # applies. All other errors are conflicts with stored data.
@@ -76,7 +76,7 @@ def _problem(error: NodeError, fields: Mapping[str, str]) -> Problem:
     message = str(error)
     if isinstance(error, EditConflict):
         return _stale_problem(error)
-    if isinstance(error, BadPicture):
+    if isinstance(error, BadFile):
         return Problem("invalid", message, errors=[("body", message)])
     if isinstance(error, FieldRefused):
         located = [(fields.get(path) or body_path(path), text) for path, text in error.errors.items()]

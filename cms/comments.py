@@ -15,7 +15,7 @@ from marginalia.comments.posting import services
 from marginalia.comments.posting.policy import Mode, Policy, closing_time
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
-from nodes.content import PHOTO, Content, registry
+from nodes.content import FILE, PHOTO, Content, registry
 from nodes.models import BaseNode, Node, Photo, stored_site, tree
 from nodes.selectors import stored_nodes, stored_photos
 from nodes.signals import node_deleted
@@ -108,7 +108,8 @@ def check_layouts(**kwargs: Any) -> list[checks.CheckMessage]:
 
 
 def _can_contain(section: type[Content], child: type[Content]) -> bool:
-    return section.is_section and child.may_stand_in(section)
+    # Files have no comments.
+    return section.is_section and child.type_name != FILE and child.may_stand_in(section)
 
 
 def _label(type: type[Content]) -> str:
@@ -118,5 +119,8 @@ def _label(type: type[Content]) -> str:
 @receiver(node_deleted)
 def delete_discussion(*, node_id: ObjectId, type: str, **kwargs: Any) -> None:
     """Delete the discussion on a permanently deleted node or photo."""
+    if type == FILE:
+        # Files have no comments.
+        return
     model = Photo if type == PHOTO else Node
     services.delete_discussion(Target(model._meta.label_lower, str(node_id)))

@@ -252,6 +252,9 @@ PHOTOS = {
     "GRACE_HOURS": env.PHOTOS_GRACE_HOURS,
 }
 
+# Maximum size of a file, such as a PDF or a video, in bytes.
+FILES_MAX_BYTES = env.FILES_MAX_MB * 1024 * 1024
+
 # The API (docs/reference/api.md). Scripts from the origins in ORIGINS can read public content. "*" means any origin.
 API = {
     "ORIGINS": env.API_ORIGINS,

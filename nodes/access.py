@@ -22,10 +22,10 @@ from django.utils.translation import gettext_lazy
 
 from marginalia.mongo.clock import now
 from nodes import content
-from nodes.content import PHOTO, Content, declared_fields
+from nodes.content import FILE, Content, declared_fields, registry
 from nodes.errors import InvalidPlace
-from nodes.models import Node, Photo, tree
-from nodes.selectors import editable_nodes, stored_photos, trash
+from nodes.models import File, Node, Photo, tree
+from nodes.selectors import editable_nodes, stored_assets, trash
 from nodes.selectors.content_queries import ContentQuery
 from nodes.selectors.editable_nodes import Editable
 from nodes.selectors.listing import live, public_filter
@@ -137,22 +137,27 @@ def node(user: Any, node_id: ObjectId, permission: NodePermission) -> Editable:
     return _checked(user, editable_nodes.load(node_id), permission)
 
 
-def photo(user: Any, photo_id: ObjectId, permission: NodePermission, *, describes: bool = False) -> Editable:
-    """Perform the same checks as `node` for a photo, and return the photo.
+def asset(
+    user: Any, asset_id: ObjectId, permission: NodePermission, *, type: str = "", describes: bool = False
+) -> Editable:
+    """Perform the same checks as `node` for a photo or file, and return it.
 
     Args:
         user: The user.
-        photo_id: The photo.
+        asset_id: The photo or file.
         permission: The permission to check.
-        describes: Whether the action changes only the photo's description. Until the photo is published, the user who
+        type: PHOTO or FILE if only this type is accepted, or "" for both.
+        describes: Whether the action changes only the description. Until the photo or file is published, the user who
             uploaded it can perform such actions.
 
     Raises:
-        Http404: The photo doesn't exist, or the user can't see it.
-        PermissionDenied: The user can see the photo, but lacks the permission.
+        Http404: The photo or file doesn't exist, or the user can't see it.
+        PermissionDenied: The user can see the photo or file, but lacks the permission.
     """
-    editable = stored_photos.load(photo_id) if may_see_photos(user) else None
-    if editable is None:
+    editable = stored_assets.load(asset_id) if may_see_photos(user) else None
+    if editable is None or (type and editable.node.metadata.type != type):
+        if type == FILE:
+            raise Http404(_("This file doesn't exist, or you don't have permission to view it."))
         raise Http404(_("This photo doesn't exist, or you don't have permission to view it."))
     if not (may_describe(user, editable.node) if describes else allowed(user, editable.node, permission)):
         raise PermissionDenied
@@ -160,7 +165,7 @@ def photo(user: Any, photo_id: ObjectId, permission: NodePermission, *, describe
 
 
 def node_or_photo(user: Any, node_id: ObjectId, permission: NodePermission, *, describes: bool = False) -> Editable:
-    """Perform the same checks as `node` and `photo`, and return the node or photo.
+    """Perform the same checks as `node` and `asset`, and return the node, photo or file.
 
     Args:
         user: The user.
@@ -176,7 +181,7 @@ def node_or_photo(user: Any, node_id: ObjectId, permission: NodePermission, *, d
         return node(user, node_id, permission)
     except Http404:
         with suppress(Http404):
-            return photo(user, node_id, permission, describes=describes)
+            return asset(user, node_id, permission, describes=describes)
         raise
 
 
@@ -198,9 +203,9 @@ def trash_seen_by(user: Any) -> dict[str, Any] | None:
     conditions: list[dict[str, Any]] = []
     if may_list(user):
         own = {} if sees_all(user) else {"metadata.author._id": user.pk}
-        conditions.append({"metadata.type": {"$ne": PHOTO}, **own})
+        conditions.append({"metadata.type": {"$nin": list(registry.uploaded())}, **own})
     if may_see_photos(user):
-        conditions.append({"metadata.type": PHOTO})
+        conditions.append({"metadata.type": {"$in": list(registry.uploaded())}})
     return {"$or": conditions} if conditions else None
 
 
@@ -220,7 +225,7 @@ def changes_unpublished_only(user: Any) -> bool:
     return not user.has_perm("nodes.publish_node")
 
 
-def bound_to_unpublished(user: Any, node: Node | Photo) -> bool:
+def bound_to_unpublished(user: Any, node: Node | Photo | File) -> bool:
     """Return whether `user` can change `node` only until it is published. The node can be a photo."""
     return not may_change_photos(user) if node.content_type.is_file else changes_unpublished_only(user)
 
@@ -232,7 +237,7 @@ def check_fields(user: Any, type: str, paths: Collection[str]) -> None:
     so they can set the dates of photos. Only commands and imports can set fields that aren't in any form.
     """
     forbidden = set() if user.has_perm("nodes.publish_node") else PUBLISHER_FIELDS & set(paths)
-    if type == PHOTO and may_change_photos(user):
+    if content.get(type).is_file and may_change_photos(user):
         forbidden -= _DATES
     if not isinstance(user, System):
         forbidden |= (_SYSTEM_FIELDS | declared_fields.internal_fields(type)) & set(paths)
@@ -382,7 +387,7 @@ def may_change_photos(user: Any) -> bool:
     return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in ("change_photo", "publish_node"))
 
 
-def may_describe(user: Any, photo: Photo) -> bool:
+def may_describe(user: Any, photo: Photo | File) -> bool:
     """Return whether `user` can change the description of `photo`.
 
     Until the photo is published, the user who uploaded it can do so.

@@ -20,10 +20,9 @@ from nodes.collections import (
 )
 from nodes.content import registry, uniqueness
 from nodes.content.upgrading import FIRST, VERSION
-from nodes.models import Node, damage
+from nodes.models import damage
 from nodes.models.stored_site import SITE_ID
 from nodes.search import index
-from nodes.selectors.listing import MODELS
 from nodes.selectors.queries import BROADCASTS, HOT_QUERIES
 
 __all__ = ["BROADCASTS", "HOT_QUERIES"]
@@ -56,7 +55,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
         faults = []
         parents = {}
         for document in examination.db[name].aggregate(pipeline):
-            faults += [f"{document['_id']} {fault}" for fault in damage.faults(MODELS.get(name, Node), document)]
+            faults += [f"{document['_id']} {fault}" for fault in damage.faults(document)]
             if name == TRASH:
                 # The section of a trashed page can be deleted before the page is, so a missing section is no defect.
                 continue

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from marginalia.markup.characters import is_blank
 from marginalia.mongo.clock import now
 from nodes.access import TOP, chosen_section, section_choices
+from nodes.content import PHOTO
 from nodes.models import tree
 from nodes.models.stored_site import COMMENT_POLICIES
 from nodes.selectors import stored_nodes
@@ -122,7 +123,7 @@ class ReferenceField(forms.CharField):
         if ObjectId.is_valid(key := typed.removeprefix(self.prefix)):
             return ObjectId(key)
         target = stored_nodes.resolve_address(typed)
-        if target is None or target.content_type.is_file != self.photos:
+        if target is None or (target.metadata.type == PHOTO) != self.photos:
             raise ValidationError(
                 _("No public photo has this URL.") if self.photos else _("No public page has this URL.")
             )

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from nodes.content import PHOTO
 from nodes.models import Photo
 from photos.assets import renditions
 from photos.assets.framing import WHOLE, Cut, Focal, scaled
@@ -303,14 +304,14 @@ def _attributes(values: dict[str, Any]) -> SafeString:
     return format_html_join("", ' {}="{}"', ((name, value) for name, value in values.items() if value))
 
 
-def library_path(gallery_id: Any = None) -> str:
-    """Return the path of the admin's list of photos in one gallery or in all galleries."""
-    return reverse("admin:nodes_photo_changelist", query={"section": str(gallery_id)} if gallery_id else None)
+def library_path(gallery_id: Any = None, type: str = PHOTO) -> str:
+    """Return the path of the admin's list of photos or files, in one section or in all sections."""
+    return reverse(f"admin:nodes_{type}_changelist", query={"section": str(gallery_id)} if gallery_id else None)
 
 
-def admin_path(photo_id: Any) -> str:
-    """Return the path of a photo's admin page."""
-    return reverse("admin:nodes_photo_change", args=[photo_id])
+def admin_path(asset_id: Any, type: str = PHOTO) -> str:
+    """Return the path of the admin page of a photo or file."""
+    return reverse(f"admin:nodes_{type}_change", args=[asset_id])
 
 
 def markdown(photo: Photo) -> str:

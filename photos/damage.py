@@ -7,7 +7,7 @@ from pymongo.database import Database
 
 from marginalia.mongo.connection import Document, batched
 from nodes.collections import ASSET_FILES, ASSETS, RENDITION_FILES
-from nodes.content import PHOTO
+from nodes.content import registry
 
 # The number of files whose chunks are counted with one query.
 BATCH = 50
@@ -67,7 +67,7 @@ def _missing_content(document: Document, existing: set[Any]) -> str:
     # The document of a photo in the trash isn't in the collection that was searched, so the document's length is
     # checked instead.
     exists = content_id in existing or (content_id == document["_id"] and document["length"] > 0)
-    if metadata.get("type") == PHOTO and content_id is not None and not exists:
+    if metadata.get("type") in registry.uploaded() and content_id is not None and not exists:
         return f"shows {content_id}, which doesn't exist"
     return ""
 

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from marginalia.mongo.connection import database
 from nodes.collections import ASSET_FILES, RENDITION_CHUNKS, RENDITION_FILES, TRASH
-from nodes.content import PHOTO
+from nodes.content import registry
 from nodes.services.integrity import FILE, FILE_CHECKS, Defect
 from photos import damage
 
 
 def damaged_files(fix: bool) -> Iterator[Defect]:
     """Yield a defect for each damaged photo, even in the trash, and for each damaged file. Nothing is repaired."""
-    for collection, query in ((ASSET_FILES, {}), (TRASH, {"metadata.type": PHOTO})):
+    for collection, query in ((ASSET_FILES, {}), (TRASH, {"metadata.type": {"$in": list(registry.uploaded())}})):
         documents = database()[collection].find(query, damage.PROJECTION)
         for document, reason in damage.find_damaged(database(), documents):
             yield Defect(FILE, f"{document['_id']} ({document.get('filename')}) {reason}", False)

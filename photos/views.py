@@ -1,4 +1,4 @@
-"""The view that sends photos' files to users with permission to see them."""
+"""The views that send photos and files to users with permission to see them."""
 
 from bson import ObjectId
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
@@ -8,15 +8,17 @@ from django.views.decorators.http import require_safe
 from marginalia.mongo.clock import now
 from nodes.access import may_see_photos
 from nodes.errors import TooBusy
-from nodes.models import Photo, tree
-from nodes.selectors import stored_photos
+from nodes.models import File, Photo, tree
+from nodes.selectors import stored_assets, stored_photos
 from nodes.selectors.listing import is_public
 from photos import addresses
 from photos.addresses import FORMER, ORIGINAL
 from photos.assets import contents, reader, renditions
+from photos.assets.blobs import SHOWN_TYPES, TEXT, UNKNOWN
 from photos.assets.errors import BadPicture
 from photos.assets.framing import WHOLE, Cut
-from photos.assets.responses import FOR_EVER, FOR_NOW, NO_STORE, File, FileRequest, plan_response
+from photos.assets.responses import FOR_EVER, FOR_NOW, NO_STORE, REVALIDATED, FileRequest, plan_response
+from photos.assets.responses import File as FileResponse
 
 # Until a copy has been made, the photo's file is sent instead if it has at most this many bytes. Photos are therefore
 # visible as soon as a page is published.
@@ -70,6 +72,42 @@ def send_current(request: HttpRequest, photo: Photo, *, cache: str) -> HttpRespo
     return send(request, stored, served, cache=cache)
 
 
+@require_safe
+def download(request: HttpRequest, file_id: ObjectId, filename: str) -> HttpResponseBase:
+    """Send a file to users who can see it. Return a 404 response to other users.
+
+    `filename` is only the name that readers see in the URL. The URL still works after the file has been replaced.
+    """
+    file = stored_assets.get_file(file_id)
+    public = file is not None and is_public(file, tree.current(), now())
+    # As in the view above, `request.user` is always read.
+    if not public and (not may_see_photos(request.user) or file is None):
+        raise Http404
+    assert file is not None
+    content_id = file.metadata.content_id
+    if (former := request.GET.get(FORMER, "")) and ObjectId.is_valid(former) and may_see_photos(request.user):
+        content_id = ObjectId(former)
+    is_current = content_id == file.metadata.content_id
+    return send_file(request, file, content_id, cache=REVALIDATED if public and is_current else NO_STORE)
+
+
+def send_file(request: HttpRequest, file: File, content_id: ObjectId, *, cache: str) -> HttpResponseBase:
+    """Send the bytes of a file. Types that could contain scripts are always downloaded.
+
+    Raises:
+        Http404: There are no such bytes.
+    """
+    stored = contents.find(file.pk, content_id, file.parent_id)
+    if stored is None:
+        raise Http404
+    detail = file.metadata.detail
+    # Only the type of the current bytes is known.
+    content_type = detail.content_type if content_id == file.metadata.content_id else UNKNOWN
+    header = f"{content_type}; charset=utf-8" if content_type == TEXT else content_type
+    served = FileResponse(stored.length, str(stored.id), stored.uploaded, header, detail.filename)
+    return send(request, stored, served, cache=cache, download=content_type not in SHOWN_TYPES)
+
+
 def _current_spec(photo: Photo, spec: str) -> str:
     """Return the spec that replaces `spec`, if `spec` is for the uncropped file or for an outdated part of the photo.
 
@@ -81,7 +119,9 @@ def _current_spec(photo: Photo, spec: str) -> str:
     return str(current) if current else spec
 
 
-def _find_file(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[contents.StoredFile, File, bool]:
+def _find_file(
+    photo: Photo, content_id: ObjectId, spec: str, cut: Cut
+) -> tuple[contents.StoredFile, FileResponse, bool]:
     """Return the stored file, its description, and whether it is the requested file (True) or the nearest copy.
 
     This function can raise Http404 and the exceptions of renditions.get_or_make.
@@ -90,7 +130,7 @@ def _find_file(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple
     detail = photo.metadata.detail
     if source is None:
         raise Http404
-    original = File(source.length, str(source.id), source.uploaded, detail.content_type, detail.filename)
+    original = FileResponse(source.length, str(source.id), source.uploaded, detail.content_type, detail.filename)
     if spec == ORIGINAL:
         return source, original, True
     requested = renditions.parse(spec, addresses.focal(photo), cut)
@@ -108,19 +148,26 @@ def _find_file(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple
             raise
         copy, copy_spec = nearest
     name = f"{detail.filename.rpartition('.')[0] or detail.filename}-{copy_spec.width}.{copy_spec.extension}"
-    served = File(copy.length, str(copy.id), copy.uploaded, copy_spec.content_type, name)
+    served = FileResponse(copy.length, str(copy.id), copy.uploaded, copy_spec.content_type, name)
     return copy, served, copy_spec == requested
 
 
-def send(request: HttpRequest, stored: contents.StoredFile, served: File, *, cache: str) -> HttpResponseBase:
+def send(
+    request: HttpRequest, stored: contents.StoredFile, served: FileResponse, *, cache: str, download: bool = False
+) -> HttpResponseBase:
     """Return a response that streams a stored file, with only a few chunks in memory. `served` describes the file.
+
+    The browser downloads the file if `download` is true or the request has the parameter `download`.
 
     Raises:
         Http404: Chunks are missing.
     """
     headers = {name.lower(): value for name, value in request.headers.items()}
     plan = plan_response(
-        FileRequest(request.method or "GET", headers), served, cache=cache, download="download" in request.GET
+        FileRequest(request.method or "GET", headers),
+        served,
+        cache=cache,
+        download=download or "download" in request.GET,
     )
     if plan.start == plan.stop:
         response: HttpResponseBase = HttpResponse(status=plan.status)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from marginalia.mongo.clock import now
 from nodes import content, links
-from nodes.content import NEWEST, registry
+from nodes.content import FILE, NEWEST, registry
 from nodes.models import tree
 from nodes.models.tree import Tree
 from nodes.selectors import stored_nodes
@@ -36,6 +36,7 @@ def index(request: HttpRequest) -> HttpResponse:
     names += [
         (type, n + 1)
         for type in registry.non_sections()
+        if type != FILE
         for n in range(len(sitemap.page_starts(sections, type, moment)))
     ]
     lines = (f"<sitemap><loc>{origin}{reverse('sitemap-page', args=name)}</loc></sitemap>" for name in names)

@@ -23,6 +23,7 @@ urlpatterns = [
     path("media/look/<str:name>.css", look.stylesheet, name="look-sheet"),
     path("media/look/<objectid:content_id>/<str:icon>.png", look.icon, name="look-icon"),
     path("media/<objectid:photo_id>", pages.library_photo, name="photo"),
+    path("media/file/<objectid:file_id>/<str:filename>", views.download, name="file"),
     # If the URL contains the gallery, the lookup is faster. A URL without a gallery, or with a previous gallery of the
     # photo, returns the same file.
     path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", views.file, name="photo-file"),

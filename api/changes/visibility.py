@@ -19,12 +19,12 @@ from marginalia.comments.types import Target
 from marginalia.mongo.connection import Document, database
 from marginalia.mongo.reading import read_document
 from nodes.collections import ASSET_FILES, NODES, REVISIONS
-from nodes.content import CONTENT, PHOTO, registry
-from nodes.models import tree
+from nodes.content import CONTENT, registry
+from nodes.models import node_from_document, tree
 from nodes.models.tree import Tree
 from nodes.models.validation import VISIBILITY_FIELDS
 from nodes.selectors import falling_due
-from nodes.selectors.listing import MODELS, is_public
+from nodes.selectors.listing import is_public
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -89,7 +89,7 @@ def due_entry(document: Document, sections: Tree, resume: Document | None, until
 
 def kind_of(type: str, collection: str, *, affects_subtree: bool) -> str:
     """Return the kind of an entry. If a section's path or visibility changed, the kind is SUBTREE."""
-    if type == PHOTO or collection == ASSET_FILES:
+    if collection == ASSET_FILES or type in registry.uploaded():
         return change_log.PHOTO
     return change_log.SUBTREE if affects_subtree and type in registry.sections() else change_log.NODE
 
@@ -99,7 +99,7 @@ def _is_visible(document: Document, collection: str, sections: Tree | None, mome
     # A photo has no content until its first upload is finished, so readers can't see it before then.
     is_complete = collection == NODES or isinstance(document["metadata"].get("content_id"), ObjectId)
     node = (
-        read_document(collection, document, partial(MODELS[collection].from_document, fields=VISIBILITY_FIELDS))
+        read_document(collection, document, partial(node_from_document, fields=VISIBILITY_FIELDS))
         if is_complete
         else None
     )

@@ -20,7 +20,7 @@ from api.rights import limits
 from api.rights.principals import ACCOUNTS, Principal
 from api.schemas.shapes import DRAFT, LIVE, Id, Shape, VersionName
 from api.schemas.writing import At, NewNode, NodeChange, Place, TagsChange
-from nodes.selectors import editable_nodes, stored_photos
+from nodes.selectors import editable_nodes, stored_assets
 
 MAX_OPERATIONS = 100
 # The body's schema for each operation that has a body.
@@ -203,7 +203,7 @@ def _body(operation: Operation) -> Mapping[str, Any]:
 
 def _current_nonce(node_id: ObjectId, *, is_draft: bool) -> ObjectId | None:
     if (node := editable_nodes.load(node_id)) is None:
-        photo = stored_photos.get(node_id)
-        return photo.metadata.nonce if photo else None
+        asset = stored_assets.get(node_id)
+        return asset.metadata.nonce if asset else None
     version = node.draft if is_draft else node.live
     return version.nonce if version else None

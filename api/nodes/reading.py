@@ -38,8 +38,8 @@ from api.schemas.shapes import (
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import NodePermission
-from nodes.models import BaseNode, Photo, tree
-from nodes.selectors import editable_nodes, stored_nodes, stored_photos
+from nodes.models import BaseNode, tree
+from nodes.selectors import editable_nodes, stored_assets, stored_nodes
 from nodes.selectors.editable_nodes import Editable
 
 router = Router(tags=["Nodes"])
@@ -156,8 +156,8 @@ def node(request: HttpRequest, node_id: Id, options: Query[NodeOptions]) -> Http
         return node_response(request, editable.node, options, editable)
     node: BaseNode | None = stored_nodes.live_by_id(tree.current(), key, now())
     if node is None:
-        photo = stored_photos.get(key) if access.may_see_photos(principal) else None
-        node = photo if photo and access.allowed(principal, photo, NodePermission.VIEW) else None
+        asset = stored_assets.get(key) if access.may_see_photos(principal) else None
+        node = asset if asset and access.allowed(principal, asset, NodePermission.VIEW) else None
     if node is None:
         raise Http404
     return node_response(request, node, options, None)
@@ -202,7 +202,7 @@ def _list_response(request: HttpRequest, filters: Filters, page: NodePage) -> Ht
     include = presenting.parse_names(filters.include, INCLUDED, "include") | picked & INCLUDED
     nodes = page.nodes
     if include:
-        ids = [node.pk for node in nodes if not isinstance(node, Photo)]
+        ids = [node.pk for node in nodes if not node.content_type.is_file]
         complete = {node.pk: node for node in stored_nodes.whole_by_ids(ids, now(), as_stored=bool(filters.state))}
         nodes = [complete.get(node.pk, node) for node in nodes]
     values = compute(nodes) if COMPUTED in include else {}

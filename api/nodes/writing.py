@@ -19,7 +19,7 @@ from api.rights.principals import ACCOUNTS, Principal
 from api.rights.scopes import Scope
 from api.schemas.shapes import DRAFT, LIVE, Id, Node
 from api.schemas.writing import At, ChangeOptions, NewNode, NodeChange, Place, Stale, TagsChange, VersionOptions
-from nodes.selectors import stored_photos
+from nodes.selectors import stored_assets
 
 # ninja requires that all operations on a URL belong to the same router.
 router = reading.router
@@ -234,7 +234,7 @@ def _write(
 
 def _node_response(request: HttpRequest, node_id: ObjectId, *, version: str = LIVE, status: int = 200) -> HttpResponse:
     editable = reading.load_editable(principals.current(request), node_id)
-    node = editable.node if editable else stored_photos.get(node_id)
+    node = editable.node if editable else stored_assets.get(node_id)
     if node is None:
         raise Http404
     response = reading.node_response(request, node, reading.NodeOptions(version=version), editable)

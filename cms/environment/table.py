@@ -52,6 +52,7 @@ class Environment(BaseModel):
     CDN_PURGER: values.Importable = "reader.cdn.varnish"
     TEXT_MAX_KB: int = Field(1_000, ge=1, le=3_000)
     PHOTOS_MAX_MB: int = Field(200, ge=1, le=2_000)
+    FILES_MAX_MB: int = Field(200, ge=1, le=20_000)
     PHOTOS_MAX_MEGAPIXELS: int = Field(120, ge=1, le=1_000)
     PHOTOS_KEEP_LOCATION: bool = False
     PHOTOS_GRACE_HOURS: int = Field(24, ge=0, le=8_760)

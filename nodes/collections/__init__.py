@@ -12,7 +12,7 @@ from django.core.exceptions import FieldError
 from marginalia.mongo.collections import Collection, Index, ShardKey, least_id
 from nodes import content
 from nodes.collections import schemas
-from nodes.content import lookups, uniqueness
+from nodes.content import FILE, lookups, uniqueness
 
 NODES = "cms.nodes"
 REVISIONS = "cms.revisions"
@@ -144,15 +144,15 @@ def keys_of(index: str, collection: str = NODES) -> dict[str, int | str]:
 
 
 def home_of(type: str) -> str:
-    """Return the name of the collection for nodes of `type`: ASSET_FILES for photos, NODES for all other types."""
+    """Return the name of the collection for nodes of `type`: ASSET_FILES for photos and files, NODES for all other types."""
     return ASSET_FILES if content.get(type).is_file else NODES
 
 
 def node_filter(collection: str) -> dict[str, Any]:
-    """Return the filter for the documents of `collection` that are nodes or photos.
+    """Return the filter for the documents of `collection` that are nodes, photos or files.
 
-    The filter excludes previous files of photos, files that are being uploaded, and photos whose first upload is in
-    progress. Queries that read documents by id combine this filter with the ids.
+    The filter excludes previous bytes of photos and files, bytes that are being uploaded, and photos and files whose
+    first upload is in progress. Queries that read documents by id combine this filter with the ids.
     """
     return {"metadata.content_id": {"$type": "objectId"}} if collection == ASSET_FILES else {}
 
@@ -160,9 +160,10 @@ def node_filter(collection: str) -> dict[str, Any]:
 def listed_filter(collection: str) -> dict[str, Any]:
     """Return the filter for the documents of `collection` that readers can find in lists, feeds and searches.
 
-    Photos in the library, that is, without a gallery, are shown only where texts use them.
+    Files, and photos in the library, that is, without a gallery, are shown only where texts use them.
     """
-    return {**node_filter(collection), "$nor": [{"metadata.parent_id": None}]} if collection == ASSET_FILES else {}
+    unlisted = [{"metadata.parent_id": None}, {"metadata.type": FILE}]
+    return {**node_filter(collection), "$nor": unlisted} if collection == ASSET_FILES else {}
 
 
 def gallery_filters(gallery_id: ObjectId | None) -> tuple[dict[str, Any], ...]:

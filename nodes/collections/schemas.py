@@ -23,7 +23,7 @@ from marginalia.mongo.schemas import (
     one_of,
     optional,
 )
-from nodes.content import CONTENT, PHOTO, registry, upgrading, values
+from nodes.content import CONTENT, FILE, PHOTO, registry, upgrading, values
 
 _AUTHOR = document({"_id": optional(ID), "name": TEXT})
 # The first class that matches a field determines its schema.
@@ -135,6 +135,16 @@ _PHOTO = document(
     _COMMON | {"type": one_of(PHOTO), "detail": _PHOTO_DETAIL, "locked": optional(DATE), "content_id": optional(ID)},
     _UPLOAD | {upgrading.VERSION: optional(INTEGER)},
 )
+_FILE_NODE = document(
+    _COMMON
+    | {
+        "type": one_of(FILE),
+        "detail": document({"filename": TEXT}, {"content_type": TEXT, "size": INTEGER, "sha256": TEXT}),
+        "locked": optional(DATE),
+        "content_id": optional(ID),
+    },
+    _UPLOAD | {upgrading.VERSION: optional(INTEGER)},
+)
 _CONTENT = document({"type": one_of(CONTENT), "parent_id": ID, "slug": TEXT, "locked": optional(DATE)}, _UPLOAD)
 # References are the ids of nodes and photos, and the names of inserts.
 _REFS = array_of(either(ID, TEXT))
@@ -183,7 +193,7 @@ WORKING_COPY = document(
 )
 # A word, and its spellings with letters left out.
 WORD = document({"_id": TEXT, "near": array_of(TEXT)})
-ASSET_FILE = document(_FILE | {"metadata": {"anyOf": [_PHOTO, _CONTENT]}}, {"derived": _DERIVED})
+ASSET_FILE = document(_FILE | {"metadata": {"anyOf": [_PHOTO, _FILE_NODE, _CONTENT]}}, {"derived": _DERIVED})
 RENDITION_FILE = document(
     _FILE | {"metadata": document({"source": ID, "spec": TEXT, "content_type": TEXT, "locked": optional(DATE)})}
 )
@@ -229,7 +239,7 @@ def revision() -> Schema:
             "_id": ID,
             "parent": optional(ID),
             "node_id": ID,
-            "metadata": {"anyOf": [_node(), _PHOTO]},
+            "metadata": {"anyOf": [_node(), _PHOTO, _FILE_NODE]},
             "saved_at": DATE,
             "saved_by": _AUTHOR,
         },
@@ -240,7 +250,7 @@ def revision() -> Schema:
 def trashed() -> Schema:
     """Return the schema for nodes and photos in the trash."""
     return document(
-        {"_id": ID, "metadata": {"anyOf": [_node(), _PHOTO]}, "trashed_at": DATE, "trashed_by": _AUTHOR},
+        {"_id": ID, "metadata": {"anyOf": [_node(), _PHOTO, _FILE_NODE]}, "trashed_at": DATE, "trashed_by": _AUTHOR},
         # `deleting` means that permanent deletion of the document has begun.
         {"derived": _DERIVED, "position": optional(TEXT), "deleting": BOOLEAN},
     )

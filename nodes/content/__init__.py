@@ -36,7 +36,18 @@ from nodes.content.base import (
 from nodes.content.declared_fields import MarkdownField
 from nodes.content.registry import CONTENT, TOP_LEVEL, get, may_hold, register, types, unregister
 from nodes.content.routes import route
-from nodes.content.shipped import PHOTO, AuthorPage, BasicPage, Blog, BlogEntry, Folder, Gallery, PhotoContent
+from nodes.content.shipped import (
+    FILE,
+    PHOTO,
+    AuthorPage,
+    BasicPage,
+    Blog,
+    BlogEntry,
+    FileContent,
+    Folder,
+    Gallery,
+    PhotoContent,
+)
 
 __all__ = [
     "BY_HAND",
@@ -45,6 +56,7 @@ __all__ = [
     "HTML",
     "MARKDOWN",
     "NEWEST",
+    "FILE",
     "PHOTO",
     "PHOTOS",
     "TOP_LEVEL",
@@ -63,6 +75,7 @@ __all__ = [
     "NodeField",
     "Page",
     "Part",
+    "FileContent",
     "PhotoContent",
     "PhotoField",
     "Section",

@@ -154,6 +154,11 @@ def route_parameters() -> frozenset[str]:
     return frozenset(name for type in routed() for route in type.declared_routes for name in route.parameters)
 
 
+def uploaded() -> tuple[str, ...]:
+    """Return the names of the types that are uploaded: photos and files."""
+    return names(_is_uploaded)
+
+
 def _is_section(type: type[Content]) -> bool:
     return type.is_section
 
@@ -164,6 +169,10 @@ def _is_page(type: type[Content]) -> bool:
 
 def _is_dated(type: type[Content]) -> bool:
     return type.is_dated and not type.is_file
+
+
+def _is_uploaded(type: type[Content]) -> bool:
+    return type.is_file
 
 
 def _is_of_author(type: type[Content]) -> bool:

@@ -158,4 +158,26 @@ class AuthorPage(Page):
         verbose_name = _("Author")
 
 
+@register
+class FileContent(Content):
+    """A file to download or play, such as a PDF, a recording or an archive: the properties of its current bytes."""
+
+    type_name = "file"
+    description = ""
+    is_file = True
+
+    content_type = models.CharField(max_length=200, editable=False)
+    filename = models.CharField(max_length=255, editable=False)
+    size = models.BigIntegerField(editable=False)
+    sha256 = models.CharField(max_length=64, editable=False)
+
+    class Meta:
+        verbose_name = _("File")
+
+    @classmethod
+    def may_stand_in(cls, section: type[Content]) -> bool:
+        return True
+
+
 PHOTO = PhotoContent.type_name
+FILE = FileContent.type_name

@@ -4,6 +4,7 @@ from nodes.models.documents import (
     BaseNode,
     Byline,
     DetailField,
+    File,
     Metadata,
     MetadataField,
     Node,
@@ -12,6 +13,7 @@ from nodes.models.documents import (
     SiteSettings,
     as_shown,
     derived_of,
+    node_from_document,
 )
 
 __all__ = [
@@ -20,8 +22,10 @@ __all__ = [
     "Metadata",
     "MetadataField",
     "Node",
+    "File",
     "Photo",
     "PhotoMetadata",
+    "node_from_document",
     "BaseNode",
     "SiteSettings",
     "as_shown",

@@ -4,19 +4,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from marginalia.mongo.reading import MALFORMED
-from nodes.models.documents import Node, Photo
+from nodes.models.documents import node_from_document
 
 # The projection for documents that are passed to faults().
 FIELDS = {"metadata": 1, "derived.excerpt": 1, "derived.minutes": 1}
 
 
-def faults(model: type[Node] | type[Photo], document: Mapping[str, Any]) -> Iterator[str]:
+def faults(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the faults of a document that was read with FIELDS.
 
     Each fault is a phrase, such as "has no detail". Callers put the document's id before it.
     """
     try:
-        node = model.from_document(document)
+        node = node_from_document(document)
     except MALFORMED as error:
         yield f"can't be read ({error or type(error).__name__})"
         return

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
+from pathlib import PurePath
 from typing import Any, Self
 
 from bson import ObjectId
@@ -20,7 +21,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelField, Object
 from marginalia.mongo.models import KeyedEmbeddedModel, ReadOnlyModel, ReadOnlyQuerySet
 from marginalia.mongo.reading import Malformed
 from nodes import content, links
-from nodes.content import Content, Missing, registry, routes, upgrading, values
+from nodes.content import FILE, PHOTO, Content, Missing, registry, routes, upgrading, values
 from nodes.models import tree
 from nodes.models.validation import REQUIRED_FIELDS, check_metadata
 
@@ -138,10 +139,10 @@ class Metadata(CommonMetadata):
 
 
 class PhotoMetadata(CommonMetadata):
-    """The metadata of a photo.
+    """The metadata of a photo or file.
 
-    `content_id` is the id of the photo's current file. `locked` is the time when the current upload last renewed its
-    lock on the photo.
+    `content_id` is the id of the current bytes. `locked` is the time when the current upload last renewed its
+    lock.
     """
 
     locked = models.DateTimeField(null=True)
@@ -342,6 +343,52 @@ class Photo(BaseNode):
     def is_uploading(self) -> bool:
         """Whether a file for the photo is being uploaded."""
         return self.metadata.locked is not None
+
+
+class File(BaseNode):
+    """A file that readers download or play. It is stored in the same way as a photo."""
+
+    metadata = MetadataField(PhotoMetadata)
+
+    class Meta:
+        managed = False
+        db_table = "cms.assets.files"
+        # The permissions for photos also apply to files.
+        default_permissions = ()
+        verbose_name = _("file")
+        verbose_name_plural = _("files")
+
+    def get_absolute_url(self) -> str:
+        """Return the URL path of the file's bytes. It still works after the file has been replaced or moved."""
+        return reverse("file", args=[self.pk, self.filename])
+
+    @property
+    def filename(self) -> str:
+        return self.metadata.detail.filename
+
+    @property
+    def kind(self) -> str:
+        """The kind of file that readers see, such as "PDF", or "" if the file name has no extension."""
+        return PurePath(self.filename).suffix[1:].upper()
+
+    @property
+    def is_uploading(self) -> bool:
+        """Whether a new version of the file is being uploaded."""
+        return self.metadata.locked is not None
+
+
+_MODELS: dict[str, type[Node] | type[Photo] | type[File]] = {PHOTO: Photo, FILE: File}
+
+
+def node_from_document(document: Mapping[str, Any], fields: Collection[str] = REQUIRED_FIELDS) -> "Node | Photo | File":
+    """Return the node, photo or file for a raw document. See `BaseNode.from_document`.
+
+    Raises:
+        Malformed: The document is damaged.
+    """
+    metadata = document.get("metadata")
+    type = metadata.get("type") if isinstance(metadata, Mapping) else None
+    return _MODELS.get(str(type), Node).from_document(document, fields)
 
 
 class SiteSettings(Node):

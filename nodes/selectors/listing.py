@@ -13,7 +13,7 @@ from marginalia.mongo.reading import read_documents, read_with_hint
 from nodes.collections import ASSET_FILES, NEWEST, NODES, keys_of, listed_filter
 from nodes.content import Content, registry
 from nodes.content.upgrading import FIRST
-from nodes.models import Node, Photo
+from nodes.models import Node, Photo, node_from_document
 from nodes.models.dependencies import note_tags, note_texts, on_lists
 from nodes.models.tree import Tree
 from nodes.types import NEVER
@@ -41,12 +41,11 @@ LISTED = {
 } | {"derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}
 # The fields for lists that don't show tags. Changing tags doesn't change these lists.
 UNTAGGED = {path: 1 for path in LISTED if path != "metadata.tags"}
-# The fields that lists need from each collection, and the models for the collection's documents.
+# The fields that lists need from each collection.
 FIELDS: dict[str, dict[str, int]] = {
     NODES: LISTED,
     ASSET_FILES: LISTED | {"metadata.content_id": 1, "metadata.detail": 1},
 }
-MODELS: dict[str, type[Node] | type[Photo]] = {NODES: Node, ASSET_FILES: Photo}
 NEWEST_FIRST = [*NEWEST]
 OLDEST_FIRST = [(path, 1) for path, _way in NEWEST]
 TIMES = ("metadata.published", "metadata.created")
@@ -77,7 +76,7 @@ def for_readers(
 
 def readable_nodes(collection: str, documents: Iterable[Document]) -> Iterator[Any]:
     """Yield the nodes or photos for the documents of a collection. Damaged documents are logged and left out."""
-    return read_documents(collection, documents, MODELS[collection].from_document)
+    return read_documents(collection, documents, node_from_document)
 
 
 def detail_projection(types: Iterable[type[Content]], paths: Iterable[str]) -> dict[str, int]:

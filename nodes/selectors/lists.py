@@ -16,10 +16,10 @@ from bson import ObjectId
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import read_documents
 from nodes.collections import ASSET_FILES, NODES, node_filter
-from nodes.content import PHOTO, registry
-from nodes.models import Node, Photo, tree
+from nodes.content import registry
+from nodes.models import Node, Photo, node_from_document, tree
 from nodes.selectors import search
-from nodes.selectors.listing import FIELDS, MODELS, detail_projection, with_properties
+from nodes.selectors.listing import FIELDS, detail_projection, with_properties
 
 SIZE = 50
 # Maximum number of search results.
@@ -209,7 +209,7 @@ def _fields(filters: Filters, collection: str, columns: Sequence[str]) -> dict[s
 
 def _row(document: Mapping[str, Any], collection: str) -> Row:
     draft = document.get("draft", {})
-    return Row(MODELS[collection].from_document(document), "draft" in document, draft.get("due"), draft.get("saved_at"))
+    return Row(node_from_document(document), "draft" in document, draft.get("due"), draft.get("saved_at"))
 
 
 def _best(filters: Filters, moment: datetime, collection: str, columns: Sequence[str]) -> Page:
@@ -298,7 +298,9 @@ def count_children(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:
     """Return the number of nodes and photos directly in these sections, or `most` + 1 if there are more than `most`."""
     inside = {"metadata.parent_id": {"$in": list(section_ids)}}
     nodes = database()[NODES].count_documents(inside, limit=most + 1)
-    photos = database()[ASSET_FILES].count_documents(inside | {"metadata.type": PHOTO}, limit=most + 1)
+    photos = database()[ASSET_FILES].count_documents(
+        inside | {"metadata.type": {"$in": list(registry.uploaded())}}, limit=most + 1
+    )
     return min(nodes + photos, most + 1)
 
 

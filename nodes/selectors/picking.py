@@ -12,7 +12,7 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.reading import read_with_hint
 from nodes.collections import ASSET_FILES, NODES, keys_of, node_filter
 from nodes.content import PHOTO
-from nodes.models import Node, Photo, tree
+from nodes.models import File, Node, Photo, tree
 from nodes.selectors import lists, search
 from nodes.selectors.listing import FIELDS, readable_nodes
 from nodes.selectors.lists import ANY, Filters
@@ -46,9 +46,10 @@ def by_title(
     size: int,
     *,
     collection: str = NODES,
+    type: str = "",
     among: Mapping[str, Any] | None = None,
     author: ObjectId | str | None = ANY,
-) -> list[Node | Photo]:
+) -> list[Node | Photo | File]:
     """Return up to `size` nodes or photos, live or not, whose titles contain words that begin with those in `query`.
 
     Exact matches come before longer words. Results that match the same word are sorted by last change. If the
@@ -58,15 +59,20 @@ def by_title(
         query: The typed words. If `query` is empty, the most recently changed nodes are returned.
         size: The maximum number of results.
         collection: The collection to search.
+        type: The type of the results, or "" for all types.
         among: A filter that results must match.
         author: The author of the results, or ANY. This argument is used only if `query` is empty.
     """
     if not titles.query_prefixes(query):
         newest = (
-            () if query.strip() else lists.page(Filters(author=author), now(), size=size, collection=collection).rows
+            ()
+            if query.strip()
+            else lists.page(Filters(type=type, author=author), now(), size=size, collection=collection).rows
         )
         return [row.node for row in newest]
-    wanted = {"$and": [title_filter(query), among or {}, node_filter(collection)]}
+    wanted = {
+        "$and": [title_filter(query), among or {}, {"metadata.type": type} if type else {}, node_filter(collection)]
+    }
     try:
         with search.search_time_limit(MILLISECONDS):
             stored = database()[collection]
@@ -84,19 +90,21 @@ def by_words(
     size: int,
     *,
     collection: str = NODES,
+    type: str = "",
     among: Mapping[str, Any] | None = None,
     author: ObjectId | str | None = ANY,
-) -> list[Node | Photo]:
+) -> list[Node | Photo | File]:
     """Return up to `size` nodes or photos, live or not, that match `query`.
 
     Nodes whose titles match come first (see `by_title`), followed by those with the words in other places, such as the
     text or a tag. Misspelled words are corrected. The arguments are the same as those of `by_title`.
     """
-    titled = by_title(query, size, collection=collection, among=among, author=author)
+    titled = by_title(query, size, collection=collection, type=type, among=among, author=author)
     if len(titled) >= size or not titles.query_prefixes(query):
         return titled
     known = {node.pk for node in titled}
-    where = search.Search(tree.current(), now(), among or {}, collections=(collection,))
+    wanted = {**(among or {}), **({"metadata.type": type} if type else {})}
+    where = search.Search(tree.current(), now(), wanted, collections=(collection,))
     try:
         with search.search_time_limit(MILLISECONDS):
             matches = search.find(where, search.parse(query)).matches.found
@@ -117,7 +125,9 @@ def photos(query: str) -> list[Photo]:
     if not words:
         newest = lists.page(Filters(type=PHOTO), moment, size=OFFERED, collection=ASSET_FILES)
         return [row.node for row in newest.rows]
-    best = lists.page(Filters(search=query), moment, collection=ASSET_FILES).rows if _has_word(query) else ()
+    best = (
+        lists.page(Filters(type=PHOTO, search=query), moment, collection=ASSET_FILES).rows if _has_word(query) else ()
+    )
     chosen = {row.node.pk: row.node for row in best[:OFFERED]}
     for photo in _newest(LOOKED_THROUGH):
         if len(chosen) >= OFFERED:
@@ -133,7 +143,7 @@ def _has_word(query: str) -> bool:
 
 
 def _newest(most: int) -> list[Photo]:
-    photos = database()[ASSET_FILES].find(node_filter(ASSET_FILES), FIELDS[ASSET_FILES])
+    photos = database()[ASSET_FILES].find({"metadata.type": PHOTO, **node_filter(ASSET_FILES)}, FIELDS[ASSET_FILES])
     newest = photos.sort([("metadata.updated", -1), ("_id", -1)]).limit(most)
     return list(readable_nodes(ASSET_FILES, newest))
 

@@ -19,7 +19,7 @@ from marginalia.mongo.connection import Document, batched, database
 from marginalia.mongo.reading import aggregate_with_hint, read_documents, read_with_hint
 from nodes import rendering
 from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, keys_of, node_filter
-from nodes.content import MARKDOWN, PHOTO, declared_fields, registry
+from nodes.content import MARKDOWN, declared_fields, registry
 from nodes.models import Node
 from nodes.models.tree import Tree
 from nodes.selectors import stored_photos
@@ -164,7 +164,7 @@ def titles(ids: Collection[ObjectId], *, of_photos: bool) -> dict[ObjectId, str]
         for batch in batched([i for i in ids if i not in by_id], IDS_AT_ONCE):
             query = {"_id": {"$in": batch}, **node_filter(collection)}
             for document in database()[collection].find(query, {"metadata.title": 1, "metadata.type": 1}):
-                if of_photos or document["metadata"]["type"] != PHOTO:
+                if of_photos or document["metadata"]["type"] not in registry.uploaded():
                     by_id[document["_id"]] = document["metadata"]["title"]
     return by_id
 

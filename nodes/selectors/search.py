@@ -16,12 +16,12 @@ from marginalia.mongo.connection import database, time_limit
 from marginalia.mongo.reading import read_document
 from nodes.collections import NODES, listed_filter
 from nodes.content import registry
-from nodes.models import Node, Photo, as_shown, derived_of
+from nodes.models import Node, Photo, as_shown, derived_of, node_from_document
 from nodes.models.tree import Tree
 from nodes.search import vocabulary, words
 from nodes.search.query import LONGEST, Query, parse
 from nodes.search.ranking import COLLECTIONS, Match, Matches, Search, Word, positions
-from nodes.selectors.listing import FIELDS, MODELS, for_readers, public_filter
+from nodes.selectors.listing import FIELDS, for_readers, public_filter
 
 # Maximum number of results. Readers who need more can refine their search.
 MOST = 100
@@ -272,6 +272,6 @@ def _hits(among: Search, matches: Sequence[Match], resolved: Sequence[Word]) -> 
 
 
 def _hit(collection: str, resolved: Sequence[Word], codes: Sequence[str], document: Mapping[str, Any]) -> Hit:
-    node = MODELS[collection].from_document(document)
+    node = node_from_document(document)
     body = derived_of(as_shown(document)).get("text") or node.metadata.summary or ""
     return Hit(node, text.highlight(body, lambda line: positions(line, resolved, codes)))

@@ -3,6 +3,7 @@
 Code for editors uses nodes.access instead.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -16,10 +17,10 @@ from marginalia.mongo.connection import Document, database
 from marginalia.mongo.reading import read_document, read_with_hint
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of, keys_of
 from nodes.content import NEWEST, PHOTOS, registry
-from nodes.models import Node, Photo, tree, version_cache
+from nodes.models import File, Node, Photo, tree, version_cache
 from nodes.models.dependencies import note_node, note_texts, on_lists
 from nodes.models.tree import HOME, Tree
-from nodes.selectors import by_hand, due, slugs, stored_photos
+from nodes.selectors import by_hand, due, slugs, stored_assets, stored_photos
 from nodes.selectors.listing import (
     FIELDS,
     LISTED,
@@ -64,9 +65,9 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
     return None
 
 
-def live_by_id(sections: Tree, node_id: ObjectId | str, moment: datetime) -> Node | Photo | None:
-    """Return the node or photo with this id if readers can see it, and None otherwise."""
-    node = get(node_id, moment) or stored_photos.get(node_id)
+def live_by_id(sections: Tree, node_id: ObjectId | str, moment: datetime) -> Node | Photo | File | None:
+    """Return the node, photo or file with this id if readers can see it, and None otherwise."""
+    node = get(node_id, moment) or stored_assets.get(node_id)
     return node if node and is_public(node, sections, moment) else None
 
 
@@ -76,14 +77,20 @@ def front_page(sections: Tree, moment: datetime) -> Node | None:
     return node if node and is_public(node, sections, moment) else None
 
 
-def resolve_address(address: str) -> Node | Photo | None:
-    """Return the public page or photo that has, or used to have, the URL `address`. Return None if there isn't one."""
+# The paths of photos in the library, and of files. They contain the id.
+_ASSET_PATH = re.compile("media/([0-9a-f]{24})|media/file/([0-9a-f]{24})/[^/]+")
+
+
+def resolve_address(address: str) -> Node | Photo | File | None:
+    """Return the public page, photo or file that has, or used to have, the URL `address`, or None."""
     try:
         path = unquote(urlsplit(address).path).strip("/")
     except ValueError:
         return None
     sections = tree.current()
     moment = now()
+    if asset := _ASSET_PATH.fullmatch(path):
+        return live_by_id(sections, asset[1] or asset[2], moment)
     return resolve(sections, path, moment) if path else front_page(sections, moment)
 
 

@@ -3,23 +3,22 @@
 Lists show all fields of a photo, so saving a photo always updates the site's `lists` version.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from bson import ObjectId
-from bson.errors import InvalidId
 
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import aggregate_with_hint, read_document
-from nodes.collections import ASSET_FILES, BY_ID, CHANGED, gallery_filters, keys_of, node_filter
-from nodes.content import CONTENT
-from nodes.models import Photo
+from nodes.collections import ASSET_FILES, CHANGED, keys_of, node_filter
+from nodes.content import CONTENT, PHOTO
+from nodes.models import File, Photo, node_from_document
 from nodes.models.dependencies import on_lists
 from nodes.models.tree import Tree, current
-from nodes.selectors.editable_nodes import Editable, Version
+from nodes.selectors import stored_assets
 from nodes.selectors.listing import WHOLE, is_public, readable_nodes
 
 # Maximum number of duplicates to report.
@@ -27,28 +26,20 @@ MOST_DUPLICATES = 5
 MOST_VALUES = 200
 
 
-@on_lists
 def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo | None:
     """Return a photo by id, live or not. If it doesn't exist or its first upload is still in progress, return None.
 
     The gallery `gallery_id` is searched first.
     """
-    try:
-        key = ObjectId(photo_id)
-    except (InvalidId, TypeError):
-        return None
-    files = database()[ASSET_FILES]
-    wanted = {"_id": key, **node_filter(ASSET_FILES)}
-    for near in gallery_filters(gallery_id):
-        if document := files.find_one({**wanted, **near}, WHOLE, hint=BY_ID):
-            return read_document(ASSET_FILES, document, Photo.from_document)
-    return None
+    asset = stored_assets.get(photo_id, gallery_id)
+    return asset if isinstance(asset, Photo) else None
 
 
 def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]:
     """Return the ids of up to MOST_DUPLICATES photos whose current file has this hash, excluding `but`."""
     documents = database()[ASSET_FILES].find(
-        {"metadata.detail.sha256": sha256, "_id": {"$ne": but}, **node_filter(ASSET_FILES)}, {"_id": 1}
+        {"metadata.detail.sha256": sha256, "metadata.type": PHOTO, "_id": {"$ne": but}, **node_filter(ASSET_FILES)},
+        {"_id": 1},
     )
     return tuple(document["_id"] for document in documents.limit(MOST_DUPLICATES))
 
@@ -56,21 +47,11 @@ def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]
 def last_gallery(author_id: ObjectId) -> ObjectId | None:
     """Return the gallery of the photo that the given author last changed, or None if there isn't one."""
     newest = database()[ASSET_FILES].find_one(
-        {"metadata.author._id": author_id, **node_filter(ASSET_FILES)},
+        {"metadata.author._id": author_id, "metadata.type": PHOTO, **node_filter(ASSET_FILES)},
         {"metadata.parent_id": 1},
         sort=[("metadata.updated", -1)],
     )
     return newest["metadata"].get("parent_id") if newest else None
-
-
-def load(photo_id: ObjectId) -> Editable | None:
-    """Return a photo for editors, or None if the photo doesn't exist."""
-    document = database()[ASSET_FILES].find_one({"_id": photo_id, **node_filter(ASSET_FILES)}, WHOLE)
-    return read_document(ASSET_FILES, document, _editable)
-
-
-def _editable(document: Mapping[str, Any]) -> Editable:
-    return Editable(Photo.from_document(document), Version.of(document["metadata"], document["metadata"]["updated"]))
 
 
 @on_lists
@@ -78,7 +59,8 @@ def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
     """Return the photo with the given gallery and slug, live or not, or None if there isn't one."""
     place = {"metadata.parent_id": gallery_id, "metadata.slug": slug}
     document = database()[ASSET_FILES].find_one({**place, **node_filter(ASSET_FILES)}, WHOLE)
-    return read_document(ASSET_FILES, document, Photo.from_document)
+    photo = read_document(ASSET_FILES, document, node_from_document)
+    return photo if isinstance(photo, Photo) else None
 
 
 def last_change() -> ObjectId | None:
@@ -116,8 +98,8 @@ class FormerContent:
     uploaded: datetime
 
 
-def former_contents(photo: Photo) -> list[FormerContent]:
-    """Return the previous files of a photo that haven't been deleted yet, latest first."""
+def former_contents(photo: Photo | File) -> list[FormerContent]:
+    """Return the previous files of a photo, or the previous versions of a file, that haven't been deleted yet, latest first."""
     mine = {"metadata.parent_id": photo.pk, "metadata.type": CONTENT, "metadata.locked": None}
     either = {"$or": [mine, {"_id": photo.pk}], "metadata.doomed": None, "length": {"$gt": 0}}
     fields = {"filename": 1, "length": 1, "uploadDate": 1}
@@ -126,13 +108,9 @@ def former_contents(photo: Photo) -> list[FormerContent]:
     return sorted(contents, key=lambda former: former.uploaded, reverse=True)
 
 
-@on_lists
 def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
     """Return the photos with these ids, live or not, in any order."""
-    if not photo_ids:
-        return []
-    documents = database()[ASSET_FILES].find({"_id": {"$in": list(photo_ids)}, **node_filter(ASSET_FILES)}, WHOLE)
-    return list(readable_nodes(ASSET_FILES, documents))
+    return [asset for asset in stored_assets.by_ids(photo_ids) if isinstance(asset, Photo)]
 
 
 @on_lists
@@ -140,7 +118,7 @@ def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Phot
     """Return the photos, live or not, that have one of these slugs in one of these galleries, in any order."""
     place = {"metadata.parent_id": {"$in": list(gallery_ids)}, "metadata.slug": {"$in": list(slugs)}}
     documents = database()[ASSET_FILES].find({**place, **node_filter(ASSET_FILES)}, WHOLE)
-    return list(readable_nodes(ASSET_FILES, documents))
+    return [asset for asset in readable_nodes(ASSET_FILES, documents) if isinstance(asset, Photo)]
 
 
 def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime) -> list[Photo]:

@@ -24,9 +24,8 @@ from nodes.collections import (
 )
 from nodes.content import CONTENT
 from nodes.errors import NodeError
-from nodes.models import Node, damage, tree
+from nodes.models import damage, tree
 from nodes.selectors import chains, slugs
-from nodes.selectors.listing import MODELS
 from nodes.services import trash
 from nodes.types import Actor
 
@@ -90,7 +89,7 @@ def _to_its_end(defects: Iterator[Defect]) -> Iterator[Defect]:
 def _damaged(collection: str) -> Iterator[Defect]:
     """Yield a defect for each node that can't be read or whose data is incomplete. Such nodes aren't repaired."""
     for document in database()[collection].find(node_filter(collection), damage.FIELDS):
-        for fault in damage.faults(MODELS.get(collection, Node), document):
+        for fault in damage.faults(document):
             yield Defect(DAMAGED, f"{document['_id']} of {collection} {fault}", False)
 
 

@@ -21,7 +21,7 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.reading import Malformed
 from nodes import content, rendering
 from nodes.collections import ASSET_FILES, NODES, REVISIONS, TRASH
-from nodes.content import MARKDOWN, PHOTO, Content, declared_fields, may_hold, uniqueness, values
+from nodes.content import MARKDOWN, PHOTO, Content, declared_fields, may_hold, registry, uniqueness, values
 from nodes.content.declared_fields import PREFIX
 from nodes.content.messages import section_gone, unknown_type
 from nodes.errors import (
@@ -261,7 +261,7 @@ def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> No
             raise WrongInsert(written.path, faults[:MOST_FAULTS])
 
 
-def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:
+def check_id(node_id: ObjectId, *, form: ObjectId | None = None, uploaded: bool = False) -> None:
     """Raise IdTaken if an id that the caller chose belongs, or used to belong, to another node or photo.
 
     Revisions, comments and redirects refer to ids, so an id must not be reused.
@@ -269,10 +269,10 @@ def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = F
     Args:
         node_id: The id.
         form: The id of the form. Revisions that this form stored, for example in an interrupted save, are allowed.
-        photo: Whether the id is for a photo. If so, revisions of photos are allowed.
+        uploaded: Whether the id is for a photo or file. If so, revisions of photos and files are allowed.
     """
-    homes = (NODES, TRASH) if photo else (ASSET_FILES,)
-    others = {"metadata.type": {"$ne": PHOTO}} if photo else {"form": {"$ne": form}}
+    homes = (NODES, TRASH) if uploaded else (ASSET_FILES,)
+    others = {"metadata.type": {"$nin": list(registry.uploaded())}} if uploaded else {"form": {"$ne": form}}
     taken = [(home, {"_id": node_id}) for home in homes] + [(REVISIONS, {"node_id": node_id, **others})]
     if any(database()[name].find_one(wanted, {"_id": 1}) for name, wanted in taken):
         raise IdTaken(node_id)

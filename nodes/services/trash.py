@@ -16,7 +16,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database, transaction
 from nodes import content
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of, node_filter
-from nodes.content import CONTENT, PHOTO
+from nodes.content import CONTENT, registry
 from nodes.errors import EditConflict, InvalidPlace, NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.merging import Merge
 from nodes.models import stored_site
@@ -182,7 +182,9 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
         raise NodeGone(node_id)
     database()[REDIRECTS].update_many({"node_id": node_id}, {"$set": {"deleted_at": now()}})
     # A photo and a page can have the same id. In that case, only the revisions of the deleted document are removed.
-    database()[REVISIONS].delete_many({"node_id": node_id, "metadata.type": PHOTO if type == PHOTO else {"$ne": PHOTO}})
+    uploaded = list(registry.uploaded())
+    of_same_kind = {"$in": uploaded} if type in uploaded else {"$nin": uploaded}
+    database()[REVISIONS].delete_many({"node_id": node_id, "metadata.type": of_same_kind})
 
 
 def _holds_something(node_id: ObjectId) -> bool:

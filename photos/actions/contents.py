@@ -1,4 +1,4 @@
-"""Actions that change a photo's file."""
+"""Actions that change the bytes of a photo or file."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +17,11 @@ from photos.services.photos import Replacement
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaceFile:
-    """The action that replaces a photo's file. The photo keeps its URL, text, tags and comments.
+    """The action that replaces the bytes of a photo or file. It keeps its URL, text, tags and comments.
 
     Attributes:
         user: The user who performs the action.
-        photo_id: The photo's id.
+        photo_id: The id of the photo or file.
         filename: The name of the new file.
         seen: The nonce of the version that can be replaced. If it is None, any version can be replaced.
     """
@@ -50,14 +50,14 @@ class ReplaceFile:
 
 @dataclass(frozen=True, kw_only=True)
 class RestoreContent(NodeAction):
-    """The action that restores an earlier file of a photo."""
+    """The action that restores earlier bytes of a photo or file."""
 
     content_id: ObjectId
 
     needs = NodePermission.EDIT
 
     def check(self) -> Editable:
-        return access.photo(self.user, self.node_id, self.needs)
+        return access.asset(self.user, self.node_id, self.needs)
 
     def execute(self) -> Saved:
         """Check permissions, then restore the file.

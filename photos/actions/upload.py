@@ -2,17 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from bson import ObjectId
 from django.core.exceptions import PermissionDenied
 
 from nodes import access
-from nodes.content import PHOTO
 from nodes.services.rules import check_ready
 from nodes.types import Actor
 from photos.services import photos
-from photos.services.photos import Upload, Uploaded
+from photos.services.photos import FileUpload, Upload, Uploaded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +38,8 @@ class UploadPhoto:
     tags: tuple[str, ...] = ()
     photo_id: ObjectId | None = None
 
+    upload_class: ClassVar[type[Upload]] = Upload
+
     def check(self) -> None:
         """Check whether the user can upload this photo.
 
@@ -49,10 +50,10 @@ class UploadPhoto:
         """
         if not access.may_add_photos(self.user) or not access.may_place(self.user, self.gallery_id):
             raise PermissionDenied
-        access.check_fields(self.user, PHOTO, self.fields)
+        access.check_fields(self.user, self.upload_class.type, self.fields)
         check_ready(
             {
-                "type": PHOTO,
+                "type": self.upload_class.type,
                 "title": photos.title_of(self.title, self.filename),
                 "published": self.fields.get("published"),
                 "detail": {"alt": self.fields.get("detail.alt")},
@@ -74,7 +75,7 @@ class UploadPhoto:
             FieldRefused: A value can't be stored.
         """
         self.check()
-        return Upload(
+        return self.upload_class(
             Actor.of(self.user),
             self.gallery_id,
             self.filename,
@@ -92,7 +93,7 @@ class UploadPhoto:
             FieldForbidden: The user can't set one of the fields.
             NodeError: `Upload.finish` failed.
         """
-        access.check_fields(self.user, PHOTO, fields)
+        access.check_fields(self.user, self.upload_class.type, fields)
         return upload.finish(fields, tags)
 
     def execute(self, pieces: Iterable[bytes]) -> Uploaded:
@@ -106,6 +107,13 @@ class UploadPhoto:
             TooBusy: Other writers kept changing the photo, or other images occupied the decoder for too long.
         """
         return self.begin().write(pieces)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UploadFile(UploadPhoto):
+    """The action that uploads a file into a section, or into the library. `gallery_id` is the section's id."""
+
+    upload_class = FileUpload
 
 
 def may_send_files(user: Any) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from django.utils.translation import gettext as _
 
 from photos.assets import formats, images
-from photos.assets.errors import BROKEN, BadPicture
+from photos.assets.errors import BROKEN, BadPicture, too_large
 from photos.assets.limits import Limits, limits
 from photos.assets.stream import Cleaner, ImageFacts, Source
 
@@ -38,9 +38,7 @@ class Cleaning:
         """
         self._received += len(data)
         if self._received > self.limits.max_bytes:
-            raise BadPicture(
-                _("This file is too large. The maximum size is %(most)d MB.") % {"most": self.limits.max_bytes >> 20}
-            )
+            raise too_large(BadPicture, self.limits.max_bytes)
         if self._cleaner is None:
             self._head += data
             if len(self._head) < formats.HEAD_SIZE:

@@ -27,8 +27,22 @@ BROKEN = (
 )
 
 
-class BadPicture(NodeError):
+class BadFile(NodeError):
+    """The site doesn't accept the file. The message gives the reason. Nothing is stored."""
+
+
+class BadPicture(BadFile):
     """The site doesn't accept the file as a photo. The message gives the reason. Nothing is stored."""
+
+
+def empty(error: type[BadFile]) -> BadFile:
+    """Return the error for a file without bytes."""
+    return error(_("This file is empty. Choose another one."))
+
+
+def too_large(error: type[BadFile], max_bytes: int) -> BadFile:
+    """Return the error for a file with more than `max_bytes` bytes."""
+    return error(_("This file is too large. The maximum size is %(most)d MB.") % {"most": max_bytes >> 20})
 
 
 class DecoderBusy(TooBusy):
@@ -48,7 +62,7 @@ class UploadLost(NodeError):
 
 
 class PhotoLocked(NodeError):
-    """Another upload to the same photo is in progress."""
+    """Another upload to the same photo or file is in progress."""
 
     def __init__(self) -> None:
-        super().__init__(_("Another editor is replacing this photo. Please try again in a moment."))
+        super().__init__(_("Another editor is replacing this file. Please try again in a moment."))

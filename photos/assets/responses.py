@@ -11,6 +11,9 @@ from email.utils import format_datetime, parsedate_to_datetime
 from urllib.parse import quote
 
 FOR_EVER = "public, max-age=31536000, immutable"
+# Cache-Control for files that can be replaced at any time. Caches have to ask for every request whether the ETag is
+# still current.
+REVALIDATED = "public, no-cache"
 # Cache-Control for a copy with a different size, which is sent until the requested copy has been made.
 FOR_NOW = "public, max-age=10"
 NO_STORE = "private, no-store"
@@ -20,6 +23,8 @@ SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
+# Headers for PDF documents, which browsers don't show in a sandbox.
+PDF_HEADERS = {**SECURITY_HEADERS, "Content-Security-Policy": "script-src 'none'; frame-ancestors 'self'"}
 _RANGE = re.compile(
     r"bytes\s*=\s*(?:(?P<first>\d+)\s*-\s*(?P<last>\d*)|-\s*(?P<suffix>\d+))\s*", re.IGNORECASE | re.ASCII
 )
@@ -75,7 +80,7 @@ def plan_response(request: FileRequest, file: File, *, cache: str = FOR_EVER, do
         "Last-Modified": _date(file.modified),
         "Cache-Control": cache,
         "Accept-Ranges": "bytes",
-        **SECURITY_HEADERS,
+        **(PDF_HEADERS if file.content_type == "application/pdf" and not download else SECURITY_HEADERS),
     }
     if precondition_status := _check_preconditions(request, file):
         return ResponsePlan(precondition_status, headers)

@@ -179,6 +179,19 @@ class ReceivedPhoto:
     sha256: str
     length: int
 
+    def fields(self, filename: str) -> dict[str, Any]:
+        """Return the fields that describe the file, keyed by path."""
+        return {
+            "detail.content_type": self.properties.content_type,
+            "detail.filename": filename,
+            "detail.resolution": list(self.properties.size),
+            "detail.size": self.length,
+            "detail.sha256": self.sha256,
+            "detail.dhash": self.properties.dhash,
+            "detail.colour": self.properties.colour,
+            "detail.exif": self.properties.exif,
+        }
+
 
 class IncomingPhoto:
     """A photo that is being received and written to GridFS.

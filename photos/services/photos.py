@@ -1,4 +1,4 @@
-"""Services that upload photos, replace photos' files, and restore earlier files.
+"""Services that upload photos and files, replace their bytes, and restore earlier bytes.
 
 The services for nodes change the tags of photos, and trash and restore photos.
 """
@@ -20,7 +20,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes import merging
 from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, node_filter
-from nodes.content import CONTENT, PHOTO
+from nodes.content import CONTENT, FILE, PHOTO
 from nodes.errors import ChangedSince, IdTaken, NodeError, NodeGone, SlugTaken
 from nodes.selectors import slugs, stored_photos
 from nodes.services import derived, editing, rules, scope, trash
@@ -30,6 +30,7 @@ from nodes.services.write import compare_and_set, insert_revision, new_metadata
 from nodes.signals import photo_added, send_event, send_saved
 from nodes.types import Actor, Change, Saved, TagChange
 from photos.assets import contents
+from photos.assets.blobs import IncomingFile, ReceivedFile
 from photos.assets.errors import PhotoLocked, UploadLost
 from photos.assets.locks import Lock, free_or_stale_filter
 from photos.assets.writer import IncomingPhoto, ReceivedPhoto, Writer, new_id
@@ -49,6 +50,8 @@ CONTENT_FIELDS = (
     "crop",
     "rotation",
 )
+# The fields of a file's `detail`.
+FILE_FIELDS = ("content_type", "filename", "size", "sha256")
 # Resets the crop and the rotation when the file is replaced, because they don't fit the new image.
 NO_CUT = {"detail.crop": None, "detail.rotation": None}
 
@@ -57,6 +60,7 @@ move_to_trash = functools.partial(trash.trash, collection=ASSET_FILES)
 
 
 Result = TypeVar("Result")
+Received = ReceivedPhoto | ReceivedFile
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,8 @@ class Uploaded:
     duplicates: tuple[ObjectId, ...] = field(default=())
 
 
-class IncomingFile(ABC, Generic[Result]):
-    """A file that is being received. Call `feed` with its bytes, then call `finish` or `abort`.
+class Receiving(ABC, Generic[Result]):
+    """A photo or file that is being received. Call `feed` with its bytes, then call `finish` or `abort`.
 
     To process a whole file at once, call `write` instead.
     """
@@ -80,20 +84,20 @@ class IncomingFile(ABC, Generic[Result]):
         """Store the next bytes.
 
         Raises:
-            BadPicture: The file isn't a photo that the site accepts.
+            BadFile: The site doesn't accept the file.
             UploadLost: The sweeper deleted the upload because it had stalled, or another upload owns the lock.
         """
 
     @abstractmethod
     def finish(self) -> Result:
-        """Check the received file, and make the photo use it."""
+        """Check the received bytes, and make the photo or file use them."""
 
     @abstractmethod
     def abort(self) -> None:
         """Delete everything that has been stored for an unfinished file. After `finish`, this method does nothing."""
 
     def write(self, pieces: Iterable[bytes]) -> Result:
-        """Store a file from its pieces, and make the photo use it.
+        """Store the bytes from their pieces, and make the photo or file use them.
 
         If `feed` or `finish` raises an exception, everything that was stored is deleted.
         """
@@ -105,8 +109,8 @@ class IncomingFile(ABC, Generic[Result]):
             self.abort()
 
 
-class Upload(IncomingFile[Uploaded]):
-    """An upload of a new photo into a gallery.
+class Upload(Receiving[Uploaded]):
+    """An upload of a new photo into a gallery. FileUpload extends this class for files.
 
     The slug is reserved at the start, but the photo remains invisible until the upload is finished. After an exception,
     nothing is left behind.
@@ -129,6 +133,8 @@ class Upload(IncomingFile[Uploaded]):
             explicitly.
     """
 
+    type = PHOTO
+
     def __init__(
         self,
         actor: Actor,
@@ -141,9 +147,9 @@ class Upload(IncomingFile[Uploaded]):
         tags: tuple[str, ...] = (),
         photo_id: ObjectId | None = None,
     ) -> None:
-        check_destination(gallery_id, slug)
+        check_destination(gallery_id, slug, self.type)
         if photo_id is not None:
-            rules.check_id(photo_id, photo=True)
+            rules.check_id(photo_id, uploaded=True)
             if database()[ASSET_FILES].find_one({"_id": photo_id}, {"_id": 1}):
                 raise IdTaken(photo_id)
         self._actor = actor
@@ -153,12 +159,12 @@ class Upload(IncomingFile[Uploaded]):
         self.title = title_of(title, filename)
         self._explicit_slug = slugs.normalized(slug)
         self._insert(gallery_id, tags)
-        self._incoming = IncomingPhoto(self._writer, self._filename)
+        self._incoming = incoming(self.type, self._writer, self._filename)
 
     def _insert(self, gallery_id: ObjectId | None, tags: tuple[str, ...]) -> None:
         slug = self._explicit_slug
-        metadata = new_metadata(self._actor, PHOTO, parent_id=gallery_id, slug=slug, title=self.title, tags=tags)
-        metadata |= {"content_id": None, "detail": {"filename": self._filename, "alt": "", "focal": None}}
+        metadata = new_metadata(self._actor, self.type, parent_id=gallery_id, slug=slug, title=self.title, tags=tags)
+        metadata |= {"content_id": None, "detail": self._empty_detail()}
 
         def attempt() -> Writer | None:
             metadata["slug"] = slug or slugs.find_free(self.title, gallery_id, ASSET_FILES)
@@ -171,6 +177,10 @@ class Upload(IncomingFile[Uploaded]):
                 return None
 
         self._writer = retry_compare_and_set(attempt)
+
+    def _empty_detail(self) -> dict[str, Any]:
+        """Return the detail to store until the bytes have been received."""
+        return {"filename": self._filename, "alt": "", "focal": None}
 
     def feed(self, data: bytes) -> None:
         self._incoming.feed(data)
@@ -197,7 +207,7 @@ class Upload(IncomingFile[Uploaded]):
             self.abort()
             raise
 
-    def _complete(self, received: ReceivedPhoto, tags: tuple[str, ...]) -> Uploaded | None:
+    def _complete(self, received: Received, tags: tuple[str, ...]) -> Uploaded | None:
         """Store the remaining fields of the uploaded photo, insert its first revision, and release the lock.
 
         Return None if the photo has changed since it was read, or if its slug is already in use.
@@ -225,21 +235,24 @@ class Upload(IncomingFile[Uploaded]):
         if not is_done:
             return None
         invalidate(scope.of_new(after))
-        copies.enqueue(self.id, self.id)
         send_saved(self.id, None, after, {*values, *(["tags"] if after["tags"] else [])})
+        return Uploaded(self.id, after["nonce"], after["title"], self._added(received))
+
+    def _added(self, received: Received) -> tuple[ObjectId, ...]:
+        """Start everything that follows the upload of a photo. Return the ids of photos with identical bytes."""
+        copies.enqueue(self.id, self.id)
         send_event(photo_added, self.id, PHOTO)
-        duplicates = stored_photos.same_bytes(received.sha256, self.id)
-        return Uploaded(self.id, after["nonce"], after["title"], duplicates)
+        return stored_photos.same_bytes(received.sha256, self.id)
 
     def abort(self) -> None:
         self._incoming.abort()
 
-    def _values(self, received: ReceivedPhoto) -> dict[str, Any]:
+    def _values(self, received: Received) -> dict[str, Any]:
         # The camera's description is the default for the summary.
-        properties = received.properties
-        default = {"summary": properties.description} if properties.description else {}
-        fields = editing.normalized(self._fields, PHOTO)
-        return {**default, **fields, **_content_fields(received, self._filename), "content_id": self.id}
+        description = received.properties.description if isinstance(received, ReceivedPhoto) else ""
+        default = {"summary": description} if description else {}
+        fields = editing.normalized(self._fields, self.type)
+        return {**default, **fields, **received.fields(self._filename), "content_id": self.id}
 
     def _new_slug(self, metadata: Mapping[str, Any]) -> dict[str, str]:
         """Return the slug as a metadata field, if the form contained the title after the file.
@@ -251,8 +264,8 @@ class Upload(IncomingFile[Uploaded]):
         return {"slug": slugs.find_free(self._late_title, metadata["parent_id"], ASSET_FILES)}
 
 
-class Replacement(IncomingFile[Saved]):
-    """An upload of a new file for an existing photo.
+class Replacement(Receiving[Saved]):
+    """An upload of a new file for an existing photo, or of new bytes for an existing file.
 
     The photo uses its old file until the upload is finished. It keeps its id, and therefore its comments, tags,
     revisions and URL.
@@ -273,12 +286,12 @@ class Replacement(IncomingFile[Saved]):
         self._photo_id = photo_id
         self._filename = clean_filename(filename)
         self._seen_nonce = seen_nonce
-        self._lock = _lock(photo_id)
+        self._lock, type = _lock(photo_id)
         self.id = new_id()
         metadata = {"type": CONTENT, "parent_id": photo_id, "slug": str(self.id)}
         place = contents.place_filter(photo_id, self.id)
         self._writer = Writer(ASSETS, self.id, self._filename, metadata, place=place, other_locks=(self._lock,))
-        self._incoming = IncomingPhoto(self._writer, self._filename)
+        self._incoming = incoming(type, self._writer, self._filename)
 
     def feed(self, data: bytes) -> None:
         try:
@@ -303,9 +316,11 @@ class Replacement(IncomingFile[Saved]):
         try:
             received = self._incoming.end()
             self._writer.finish()
-            detail = NO_CUT | _content_fields(received, self._filename)
+            is_photo = isinstance(received, ReceivedPhoto)
+            detail = (NO_CUT if is_photo else {}) | received.fields(self._filename)
             saved = _show(self._actor, self._photo_id, self.id, detail, self._lock, self._seen_nonce)
-            copies.enqueue(self._photo_id, self.id)
+            if is_photo:
+                copies.enqueue(self._photo_id, self.id)
             return saved
         except NodeError:
             self._lock.release()
@@ -316,12 +331,17 @@ class Replacement(IncomingFile[Saved]):
         self._lock.release()
 
 
-def check_destination(gallery_id: ObjectId | None, slug: str = "") -> None:
-    """Raise InvalidPlace or InvalidSlug if a photo with this slug can't be uploaded to this gallery.
+def incoming(type: str, writer: Writer, filename: str) -> IncomingPhoto | IncomingFile:
+    """Return the object that checks and stores the bytes of a photo or file."""
+    return (IncomingPhoto if type == PHOTO else IncomingFile)(writer, filename)
+
+
+def check_destination(gallery_id: ObjectId | None, slug: str = "", type: str = PHOTO) -> None:
+    """Raise InvalidPlace or InvalidSlug if a photo or file with this slug can't be uploaded to this section.
 
     If `slug` is empty, it isn't checked, because the slug will be derived from the title.
     """
-    rules.check_place(gallery_id, PHOTO)
+    rules.check_place(gallery_id, type)
     rules.check_capacity(gallery_id)
     if normalized := slugs.normalized(slug):
         slugs.check(normalized, gallery_id)
@@ -341,8 +361,9 @@ def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> S
     if former is None or contents.find(photo_id, content_id) is None:
         raise NodeGone(content_id)
     former_fields = merging.fields(former["metadata"])
-    detail = {f"detail.{name}": former_fields.get(f"detail.{name}") for name in CONTENT_FIELDS}
-    lock = _lock(photo_id)
+    lock, type = _lock(photo_id)
+    names = CONTENT_FIELDS if type == PHOTO else FILE_FIELDS
+    detail = {f"detail.{name}": former_fields.get(f"detail.{name}") for name in names}
     try:
         if content_id != photo_id:
             _protect(photo_id, content_id)
@@ -423,33 +444,22 @@ def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> N
     )
 
 
-def _lock(photo_id: ObjectId) -> Lock:
-    """Acquire the photo's lock. Raise NodeGone if there is no such photo, or PhotoLocked if an upload owns the lock."""
+def _lock(photo_id: ObjectId) -> tuple[Lock, str]:
+    """Acquire the lock of a photo or file, and return it with the type.
+
+    Raise NodeGone if there is no such photo or file, or PhotoLocked if an upload owns the lock.
+    """
     moment = now()
     files = database()[ASSET_FILES]
     # The filter contains the _id rather than the slug, so that the lock remains valid if the photo is renamed.
     photo = {"_id": photo_id, **node_filter(ASSET_FILES)}
+    stored = files.find_one(photo, {"metadata.type": 1})
+    if stored is None:
+        raise NodeGone(photo_id)
     result = files.update_one({**photo, **free_or_stale_filter(moment)}, {"$set": {"metadata.locked": moment}})
     if not result.matched_count:
-        if files.find_one(photo, {"_id": 1}) is None:
-            raise NodeGone(photo_id)
         raise PhotoLocked
-    return Lock(files, {"_id": photo_id}, moment)
-
-
-def _content_fields(received: ReceivedPhoto, filename: str) -> dict[str, Any]:
-    """Return the fields that describe the file, keyed by path."""
-    properties = received.properties
-    return {
-        "detail.content_type": properties.content_type,
-        "detail.filename": filename,
-        "detail.resolution": list(properties.size),
-        "detail.size": received.length,
-        "detail.sha256": received.sha256,
-        "detail.dhash": properties.dhash,
-        "detail.colour": properties.colour,
-        "detail.exif": properties.exif,
-    }
+    return Lock(files, {"_id": photo_id}, moment), stored["metadata"]["type"]
 
 
 def clean_filename(path: str) -> str:
@@ -458,8 +468,20 @@ def clean_filename(path: str) -> str:
     allowed = "".join(c for c in unicodedata.normalize("NFC", name) if c.isprintable() and c not in '<>:"/\\|?*')
     stem, dot, extension = allowed.strip(" .").rpartition(".")
     if not dot:
-        return (extension or _("photo"))[:MAX_NAME_LENGTH]
+        return (extension or _("file"))[:MAX_NAME_LENGTH]
     return f"{stem[: MAX_NAME_LENGTH - 20]}.{extension[:19]}"
+
+
+class FileUpload(Upload):
+    """An upload of a new file into a section, or into the library."""
+
+    type = FILE
+
+    def _empty_detail(self) -> dict[str, Any]:
+        return {"filename": self._filename}
+
+    def _added(self, received: Received) -> tuple[ObjectId, ...]:
+        return ()
 
 
 def title_of(title: str, filename: str) -> str:

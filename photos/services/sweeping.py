@@ -26,7 +26,7 @@ from nodes.collections import (
     TRASH,
     node_filter,
 )
-from nodes.content import CONTENT, PHOTO
+from nodes.content import CONTENT, PHOTO, registry
 from photos.assets import contents, renditions
 from photos.assets.framing import Cut
 from photos.assets.limits import limits
@@ -38,9 +38,9 @@ MIN_AGE = timedelta(hours=1)
 BATCH = 100
 LEASE = "sweep_uploads"
 LEASE_TIME = timedelta(minutes=10)
-# A filter for files that have a gallery and a slug. Other files are damaged. The sweeper keeps them, and the doctor
-# reports them.
-_PLACED = {"metadata.parent_id": {"$type": "objectId"}, "metadata.slug": {"$type": "string"}}
+# A filter for files that have a section (null for the library) and a slug. Other files are damaged. The sweeper keeps
+# them, and the doctor reports them.
+_PLACED = {"metadata.parent_id": {"$type": ["objectId", "null"]}, "metadata.slug": {"$type": "string"}}
 PROJECTION = {
     "metadata.type": 1,
     "metadata.parent_id": 1,
@@ -126,7 +126,7 @@ def _is_photo(document: Document) -> bool:
     The sweeper only releases the lock of such a photo.
     """
     metadata = document["metadata"]
-    return metadata.get("type") == PHOTO and metadata.get("content_id") is not None
+    return metadata.get("type") in registry.uploaded() and metadata.get("content_id") is not None
 
 
 def count_stalled(moment: datetime | None = None) -> int:
@@ -209,7 +209,7 @@ def _sweep_content(content: Document, shown: ObjectId | None, moment: datetime, 
 def _own_content_replaced(moment: datetime) -> dict[str, Any]:
     """Return a filter for photos whose original file was replaced longer ago than the grace period."""
     return {
-        "metadata.type": PHOTO,
+        "metadata.type": {"$in": list(registry.uploaded())},
         "metadata.superseded": {"$lt": moment - _grace()},
         **_PLACED,
         **node_filter(ASSET_FILES),
@@ -332,7 +332,7 @@ def _orphans(files: str, ids: list[ObjectId]) -> list[ObjectId]:
 
 
 # A filter for photos whose original file was deleted.
-_EMPTIED = {"metadata.type": PHOTO, "length": 0, "metadata.doomed": {"$type": "date"}}
+_EMPTIED = {"metadata.content_id": {"$type": "objectId"}, "length": 0, "metadata.doomed": {"$type": "date"}}
 
 
 def _distinct(collection: str, path: str) -> Iterator[ObjectId]:

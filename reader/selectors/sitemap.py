@@ -10,7 +10,7 @@ from bson import ObjectId
 
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import aggregate_with_hint, read_documents, read_with_hint
-from nodes.collections import ASSET_FILES, NODES, home_of, keys_of
+from nodes.collections import ASSET_FILES, NODES, home_of, keys_of, listed_filter
 from nodes.content import registry
 from nodes.models import as_shown, version_cache
 from nodes.models.dependencies import note_texts, on_lists
@@ -62,7 +62,7 @@ def page_starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ..
 
 
 def _public(sections: Tree, type: str, moment: datetime) -> dict[str, Any]:
-    return {"metadata.type": type, **public_filter(sections, moment)}
+    return {"metadata.type": type, **public_filter(sections, moment), **listed_filter(home_of(type))}
 
 
 def newest_by_section(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:

@@ -6,6 +6,7 @@ from django.urls import reverse
 from cms.testing import build
 from nodes.access import System
 from nodes.actions import Move
+from nodes.form_fields import ReferenceField
 from nodes.selectors import stored_photos
 from tests.support.nodes.photo_build import gallery, upload
 
@@ -24,6 +25,8 @@ def test_library_photo_is_shown_in_a_text_but_listed_nowhere(client):
     assert f"/media/{photo_id}/" in read(client, "/about")
     lists = [read(client, path) for path in ("/tag/fern", "/search?q=lake", "/feed/atom", "/sitemap-photo-1.xml")]
     assert not any(f"/media/{photo_id}" in page for page in lists)
+    assert "testserver/lake<" not in lists[-1]
+    assert "/gallery/lake<" in lists[-1]
     assert f"/media/{listed_id}/" in lists[0]
     response = client.get(reverse("api:api-nodes"), {"type": "photo"})
     assert [item["id"] for item in response.json()["items"]] == [str(listed_id)]
@@ -44,3 +47,10 @@ def test_library_photo_has_its_own_page_until_it_is_moved_to_a_gallery(client):
 def test_unpublished_library_photo_has_no_page(client):
     photo_id = upload(None, fields={"published": None})
     assert client.get(f"/media/{photo_id}").status_code == 404
+
+
+def test_url_of_a_library_photo_can_be_typed_in_a_form():
+    photo_id = upload(None)
+    field = ReferenceField(photos=True)
+    assert field.clean(field.prepare_value(photo_id)) == photo_id
+    assert field.clean(f"/media/{photo_id}") == photo_id

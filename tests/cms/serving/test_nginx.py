@@ -173,6 +173,7 @@ def test_slow_downloads_of_photos_use_bounded_disk_space(front):
 
 UPLOADS = {
     "page": f"/admin/nodes/photo/upload/{'5' * 24}/",
+    "library": "/admin/nodes/file/upload/top/",
     "replacement": f"/admin/nodes/photo/{'5' * 24}/replace/",
     "program": "/api/v1/photos",
     "content": f"/api/v1/photos/{'5' * 24}/content",

@@ -113,7 +113,6 @@ def test_pages_and_photos_stay_in_sections_of_their_kind(mongo, publisher):
     for action in (
         Move(user=publisher, node_id=page, seen=nonce(page), place={"parent_id": pictures}),
         Move(user=publisher, node_id=photo_id, seen=seen, place={"parent_id": folder}),
-        Move(user=publisher, node_id=photo_id, seen=seen, place={"parent_id": None}),
     ):
         with pytest.raises(InvalidPlace):
             action.execute()

@@ -17,6 +17,8 @@ from photos.assets import images
 from photos.services import photos
 from tests.support.nodes import pictures
 
+UPLOADED = {"$in": ["photo", "file"]}
+
 
 def gallery(slug: str = "gallery", **fields: Any) -> ObjectId:
     return build.node("gallery", slug, **fields)
@@ -60,7 +62,11 @@ def audit() -> None:
     db = database()
     for bucket in ("cms.assets", "cms.renditions"):
         files = {
-            f["_id"]: f for f in [*db[f"{bucket}.files"].find(), *db["cms.trash"].find({"metadata.type": "photo"})]
+            f["_id"]: f
+            for f in [
+                *db[f"{bucket}.files"].find(),
+                *db["cms.trash"].find({"metadata.type": UPLOADED}),
+            ]
         }
         stored: dict[ObjectId, int] = {}
         for chunk in db[f"{bucket}.chunks"].find():
@@ -72,7 +78,7 @@ def audit() -> None:
     contents = db["cms.assets.files"].distinct("metadata.parent_id", {"metadata.type": "photo-content"})
     assert (
         not set(contents)
-        - set(db["cms.assets.files"].distinct("_id", {"metadata.type": "photo"}))
+        - set(db["cms.assets.files"].distinct("_id", {"metadata.type": UPLOADED}))
         - set(db["cms.trash"].distinct("_id"))
     )
 
