@@ -211,8 +211,8 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         except NodeError as error:
             _add_error(form, error)
         else:
-            is_photo = editable.node.content_type.is_file
-            edit_url = addresses.admin_path(node_id) if is_photo else admin_url("change", node_id)
+            type = editable.node.content_type
+            edit_url = addresses.admin_path(node_id, type.type_name) if type.is_file else admin_url("change", node_id)
             link = format_html("<a href='{}'>{}</a>", edit_url, editable.node.metadata.title)
             message = format_html(_("Restored: {}."), link)
             if was_due:

@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from editor.site import admin_url
+from nodes import content
 from nodes.actions import Restore
-from nodes.content import PHOTO
 from nodes.errors import NodeError
 from photos import addresses
 
@@ -45,10 +45,10 @@ def button(trashed: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
 def undo(request: HttpRequest) -> HttpResponse:
     """Restore nodes from the trash, unless they have changed since they were moved there.
 
-    Redirect to the list of pages or photos.
+    Redirect to the list of pages, photos or files.
     """
     done = 0
-    was_photo = False
+    type = ""
     was_due = False
     # Restore sections before the nodes in them.
     items = deque(_parse_items(request.POST.get("items", "")))
@@ -73,11 +73,12 @@ def undo(request: HttpRequest) -> HttpResponse:
             messages.error(request, _("“%(title)s” could not be restored: %(why)s") % {"title": title, "why": error})
         else:
             done += 1
-            was_photo = editable.node.metadata.type == PHOTO
+            type = editable.node.metadata.type
     if done:
         message = ngettext("Restored.", "%(n)d items restored.", done) % {"n": done}
         messages.success(request, format_html("{} {}", message, DUE_MESSAGE) if was_due else message)
-    return HttpResponseRedirect(addresses.library_path() if was_photo else admin_url("changelist"))
+    is_asset = content.get(type).is_file
+    return HttpResponseRedirect(addresses.library_path(type=type) if is_asset else admin_url("changelist"))
 
 
 def _parse_items(text: str) -> list[tuple[ObjectId, ObjectId]]:

@@ -24,13 +24,13 @@ from django_mongodb_backend.forms import ObjectIdField
 from editor import conflict, differences, edit_form, sent_forms
 from editor.conflict import MINE, THEIRS
 from editor.forms import FIELDS, NodeForm, form_class
-from editor.photos.forms import PhotoForm
+from editor.photos.forms import ASSET_FORMS
 from editor.site import admin_url, get_actor, render_page
 from marginalia.mongo import rate_limit
 from marginalia.mongo.clock import now
 from nodes import access, content, merging
 from nodes.content import MARKDOWN
-from nodes.selectors import editable_nodes, stored_photos, working_copies
+from nodes.selectors import editable_nodes, stored_assets, working_copies
 from nodes.selectors.editable_nodes import Version
 from nodes.selectors.working_copies import WorkingCopy
 from nodes.services.rules import NOT_DRAFTED
@@ -244,7 +244,9 @@ def _unsaved(user: Any, copy: WorkingCopy) -> Unsaved:
 def _form_url(copy: WorkingCopy) -> str:
     if copy.node_id is None:
         return admin_url("add", type=copy.type)
-    return addresses.admin_path(copy.node_id) if content.get(copy.type).is_file else admin_url("change", copy.node_id)
+    if content.get(copy.type).is_file:
+        return addresses.admin_path(copy.node_id, copy.type)
+    return admin_url("change", copy.node_id)
 
 
 def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str, Any], bool]:
@@ -296,8 +298,8 @@ def _node_of(copy: WorkingCopy, posted: QueryDict) -> ObjectId | None:
 def _stored(user: Any, type: str, node_id: ObjectId, *, drafting: bool) -> Version | None:
     """Return a node's stored version, or None if there is no version that the user can see."""
     if content.get(type).is_file:
-        photo = stored_photos.load(node_id)
-        return photo.live if photo else None
+        asset = stored_assets.load(node_id)
+        return asset.live if asset else None
     editable = editable_nodes.load(node_id)
     if editable is None or not access.allowed(user, editable.node, access.NodePermission.VIEW):
         return None
@@ -306,12 +308,12 @@ def _stored(user: Any, type: str, node_id: ObjectId, *, drafting: bool) -> Versi
 
 def _form(user: Any, type: str, posted: QueryDict, seen: Version | None) -> NodeForm:
     if content.get(type).is_file:
-        return PhotoForm(posted, user=user, seen=seen)
+        return ASSET_FORMS[type](posted, user=user, seen=seen)
     return form_class(type)(posted, user=user, type=type, seen=seen)
 
 
 def _form_class(type: str) -> type[NodeForm]:
-    return PhotoForm if content.get(type).is_file else form_class(type)
+    return ASSET_FORMS[type] if content.get(type).is_file else form_class(type)
 
 
 def _fields(posted: QueryDict, form: type[NodeForm]) -> list[tuple[str, str]]:

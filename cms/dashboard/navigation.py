@@ -20,6 +20,7 @@ from nodes import access
 MAIN = {
     "nodes.Node": (gettext_lazy("Pages"), "pages"),
     "nodes.Photo": (gettext_lazy("Photos"), "photos"),
+    "nodes.File": (gettext_lazy("Files"), "files"),
     "marginalia_comments.Moderation": (gettext_lazy("Comments"), "comments"),
 }
 SETTINGS = {

@@ -21,7 +21,8 @@ from marginalia.comments.types import Comment, HeldComment
 from marginalia.markup.text import fold
 from nodes import access
 from nodes.collections import ASSET_FILES
-from nodes.models import Node, Photo
+from nodes.content import FILE
+from nodes.models import File, Node, Photo
 from nodes.selectors import picking
 from photos import addresses
 
@@ -59,7 +60,7 @@ def search(user: Any, query: str, rail: Rail) -> list[FoundGroup]:
         return []
     groups = [
         _pages(user, query),
-        _photos(user, query),
+        *_uploads(user, query),
         FoundGroup(_("Comments"), list(_comments(user, words))),
         _people(user, words, query),
         FoundGroup(_("Settings"), list(_settings(user, words, rail))),
@@ -67,8 +68,8 @@ def search(user: Any, query: str, rail: Rail) -> list[FoundGroup]:
     return [group for group in groups if group.results]
 
 
-def find_nodes(user: Any, query: str, collection: str = "") -> list[Node | Photo]:
-    """Return the pages that `user` can open, or the photos, that match `query`."""
+def find_nodes(user: Any, query: str, collection: str = "") -> list[Node | Photo | File]:
+    """Return the pages that `user` can open, or the photos and files, that match `query`."""
     if collection:
         return picking.by_words(query, SHOWN, collection=collection) if access.may_see_photos(user) else []
     if not access.may_list(user):
@@ -88,12 +89,21 @@ def _details(node: Node) -> str:
     return f"{node.type_label} · {node.get_absolute_url()}"
 
 
-def _photos(user: Any, query: str) -> FoundGroup:
-    results = [
+def _uploads(user: Any, query: str) -> Iterator[FoundGroup]:
+    """Yield the photos and the files, which one query finds together."""
+    found = find_nodes(user, query, ASSET_FILES)
+    photos = [
         Found(photo.metadata.title, addresses.admin_path(photo.pk), thumbnail=addresses.square_path(photo, 160))
-        for photo in find_nodes(user, query, ASSET_FILES)
+        for photo in found
+        if isinstance(photo, Photo)
     ]
-    return FoundGroup(_("Photos"), results, reverse("admin:nodes_photo_changelist", query={"q": query}))
+    yield FoundGroup(_("Photos"), photos, reverse("admin:nodes_photo_changelist", query={"q": query}))
+    files = [
+        Found(file.metadata.title, addresses.admin_path(file.pk, FILE), file.filename)
+        for file in found
+        if isinstance(file, File)
+    ]
+    yield FoundGroup(_("Files"), files, reverse("admin:nodes_file_changelist", query={"q": query}))
 
 
 def _comments(user: Any, words: list[str]) -> Iterator[Found]:

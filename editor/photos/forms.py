@@ -13,7 +13,7 @@ from django_mongodb_backend.forms import ObjectIdField
 from editor.fields import TagsSeenField, accept_long_input
 from editor.forms import PATHS, NodeForm
 from nodes import tags
-from nodes.content import PHOTO
+from nodes.content import FILE, PHOTO
 from nodes.content.shipped import ROTATIONS, check_crop
 from nodes.models import Photo
 from nodes.selectors.editable_nodes import Version
@@ -163,6 +163,37 @@ class PhotoForm(NodeForm):
             "comments",
         )
         self.order_fields(order)
+
+
+class FileForm(NodeForm):
+    """The form for a file."""
+
+    # The URL of a file contains its id, so the slug has no effect.
+    paths = {name: path for name, path in PATHS.items() if name not in ("text", "format", "comments", "slug")}
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        user: Any,
+        seen: Version | None = None,
+        initial: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data, user=user, type=FILE, seen=seen, initial=initial, **kwargs)
+        for name in ("text", "format", "comments", "slug"):
+            self.fields.pop(name, None)
+        self.fields["summary"].label = _("Description")
+        self.fields["summary"].help_text = ""
+        if "published" in self.fields:
+            self.fields["published"].help_text = _(
+                "Leave empty to keep the file unpublished. If the time is in the future, readers can open it then."
+            )
+            self.fields["expires"].help_text = _("Leave empty if the file should never expire.")
+
+
+# The forms for photos and files, by type.
+ASSET_FORMS: dict[str, type[PhotoForm | FileForm]] = {PHOTO: PhotoForm, FILE: FileForm}
 
 
 class RowForm(forms.Form):

@@ -1,10 +1,11 @@
-"""The photo library: a grid or list of photos, filters, a drop area for new files, and bulk actions."""
+"""The lists of photos and of files: filters, a drop area for new files, and bulk actions."""
 
 from dataclasses import replace
 from typing import Any
 
 from bson import ObjectId
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -22,9 +23,9 @@ from nodes import access, tags
 from nodes.access import chosen_section, section_choices
 from nodes.actions import Move, NodeAction, PublishListed, Tag, Trash, Unpublish, execute_all
 from nodes.collections import ASSET_FILES
-from nodes.content import PHOTO
+from nodes.content import FILE, PHOTO
 from nodes.models import stored_site
-from nodes.selectors import lists, stored_photos
+from nodes.selectors import lists, stored_assets, stored_photos
 from nodes.selectors.lists import Filters
 from nodes.types import SelectedNode, TagChange
 from photos import addresses
@@ -38,8 +39,10 @@ LIST = "list"
 KNOWN = 600
 
 
-class PhotoFilterForm(forms.Form):
-    """The library's filters, as query parameters."""
+class FileFilterForm(forms.Form):
+    """The filters of the list of files, as query parameters."""
+
+    type = FILE
 
     q = forms.CharField(
         label=gettext_lazy("Search"),
@@ -47,9 +50,36 @@ class PhotoFilterForm(forms.Form):
         max_length=200,
         widget=forms.TextInput(attrs={"type": "search", "placeholder": gettext_lazy("Search")}),
     )
-    section = forms.ChoiceField(label=gettext_lazy("Gallery"), required=False)
+    section = forms.ChoiceField(label=gettext_lazy("Section"), required=False)
     state = forms.ChoiceField(label=gettext_lazy("State"), required=False)
     tag = forms.CharField(label=gettext_lazy("Tag"), required=False, max_length=100)
+
+    def __init__(self, data: Any, user: Any) -> None:
+        super().__init__(data)
+        self.fields["section"].choices = [*_ALL, *section_choices(user, self.type)]
+        states = [(name, label) for name, label in STATES.items() if name not in (lists.DRAFTED, lists.DUE)]
+        self.fields["state"].choices = [*_ALL, *states]
+        self.fields["tag"].widget = forms.TextInput(attrs={"list": "tags-in-use"})
+
+    def filters(self) -> Filters:
+        """Return the filters, without unknown values."""
+        self.is_valid()
+        data = {name: value for name, value in self.cleaned_data.items() if value}
+        filters = Filters(type=self.type, tag=data.get("tag", ""), state=data.get("state", ""))
+        filters = replace(filters, search=data.get("q", ""))
+        return replace(filters, section=chosen_section(data["section"])) if "section" in data else filters
+
+    @property
+    def gallery(self) -> str:
+        """The choice of the section by which the list is filtered, or "" if it isn't filtered by section."""
+        return str(self.cleaned_data.get("section", ""))
+
+
+class PhotoFilterForm(FileFilterForm):
+    """The library's filters, as query parameters."""
+
+    type = PHOTO
+
     camera = forms.ChoiceField(label=gettext_lazy("Camera"), required=False)
     lens = forms.ChoiceField(label=gettext_lazy("Lens"), required=False)
     focal_length = forms.FloatField(label=gettext_lazy("Focal length (mm)"), required=False, min_value=0)
@@ -59,51 +89,43 @@ class PhotoFilterForm(forms.Form):
     )
 
     def __init__(self, data: Any, user: Any) -> None:
-        super().__init__(data)
-        all_choice = [("", _("All"))]
+        super().__init__(data, user)
+        self.fields["section"].label = _("Gallery")
         version = (stored_photos.last_change(), int(now().timestamp() // KNOWN))
-        self.fields["section"].choices = [*all_choice, *section_choices(user, PHOTO)]
-        states = [(name, label) for name, label in STATES.items() if name not in (lists.DRAFTED, lists.DUE)]
-        self.fields["state"].choices = [*all_choice, *states]
         for name in ("camera", "lens"):
             values = stored_photos.values(name, version)
-            self.fields[name].choices = [*all_choice, *((value, value) for value in values)]
-        self.fields["tag"].widget = forms.TextInput(attrs={"list": "tags-in-use"})
+            self.fields[name].choices = [*_ALL, *((value, value) for value in values)]
 
     def filters(self) -> Filters:
         """Return the filters, without unknown values."""
-        self.is_valid()
-        data = {name: value for name, value in self.cleaned_data.items() if value}
-        filters = Filters(type=PHOTO, tag=data.get("tag", ""), state=data.get("state", ""))
-        filters = replace(filters, search=data.get("q", ""))
+        filters = super().filters()
         names = ("camera", "lens", "focal_length", "year")
-        filters = replace(filters, exif=tuple((name, data[name]) for name in names if name in data))
-        return replace(filters, section=chosen_section(data["section"])) if "section" in data else filters
-
-    @property
-    def gallery(self) -> str:
-        """The choice of the gallery by which the library is filtered, or "" if it isn't filtered by gallery."""
-        return str(self.cleaned_data.get("section", ""))
+        properties = [(name, self.cleaned_data.get(name)) for name in names]
+        return replace(filters, exif=tuple((name, value) for name, value in properties if value))
 
 
-class PhotoBulkForm(bulk_forms.BulkForm):
-    """A form for a bulk action on photos and the action's arguments."""
+_ALL = [("", gettext_lazy("All"))]
 
-    def __init__(self, user: Any, data: Any = None) -> None:
+
+class AssetBulkForm(bulk_forms.BulkForm):
+    """A form for a bulk action on photos or files, and the action's arguments."""
+
+    def __init__(self, user: Any, data: Any = None, *, type: str = PHOTO) -> None:
         super().__init__(user, data)
         self.fields["action"].choices = [("", "---------"), *bulk_forms.LABELS.items()]
-        self.fields["target"].choices = [("", "---------"), *section_choices(user, PHOTO)]
-        self.fields["target"].label = _("New gallery")
+        self.fields["target"].choices = [("", "---------"), *section_choices(user, type)]
+        if type == PHOTO:
+            self.fields["target"].label = _("New gallery")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def library(request: HttpRequest) -> HttpResponse:
-    """Show a page of the library. If a bulk action was submitted, perform it."""
+def library(request: HttpRequest, type: str = PHOTO) -> HttpResponse:
+    """Show a page of the photos, or of the files if `type` is FILE. If a bulk action was submitted, perform it."""
     if not access.may_see_photos(request.user):
         raise PermissionDenied
     if request.method == "POST":
-        return _run(request)
-    form = PhotoFilterForm(request.GET, request.user)
+        return _run(request, type)
+    form = (PhotoFilterForm if type == PHOTO else FileFilterForm)(request.GET, request.user)
     moment = now()
     version = stored_site.current().version
     filters = form.filters()
@@ -120,21 +142,23 @@ def library(request: HttpRequest) -> HttpResponse:
         "corrected": list_page.corrected,
         "tags": lists.tags(version, ASSET_FILES),
         "layout": form.cleaned_data.get("layout", ""),
-        "most_mb": limits().max_bytes >> 20,
+        "most_mb": (limits().max_bytes if type == PHOTO else settings.FILES_MAX_BYTES) >> 20,
         "most_described": describing.MOST,
     }
     if access.may_change_photos(request.user):
-        context["bulk"] = PhotoBulkForm(request.user)
+        context["bulk"] = AssetBulkForm(request.user, type=type)
     if access.may_add_photos(request.user):
-        context["galleries"] = section_choices(request.user, PHOTO)
+        context["galleries"] = section_choices(request.user, type)
         context["may_publish"] = access.may_change_photos(request.user)
-    return render_page(request, "photos", _("Photos"), filters=form, gallery=form.gallery, **context)
+    template, title = ("photos", _("Photos")) if type == PHOTO else ("files", _("Files"))
+    context |= {"filters": form, "gallery": form.gallery}
+    return render_page(request, template, title, type=type, **context)
 
 
-def _run(request: HttpRequest) -> HttpResponse:
+def _run(request: HttpRequest, type: str) -> HttpResponse:
     if not access.may_change_photos(request.user):
         raise PermissionDenied
-    form = PhotoBulkForm(request.user, request.POST)
+    form = AssetBulkForm(request.user, request.POST, type=type)
     chosen = _chosen(request)
     before = bulk_progress.so_far(request)
     if not form.is_valid():
@@ -144,18 +168,18 @@ def _run(request: HttpRequest) -> HttpResponse:
         messages.warning(
             request, _("Nothing was changed, because you didn't select anything. Select one or more items first.")
         )
-    elif confirmation_page := _confirmation_page(request, form.cleaned_data["action"], chosen):
+    elif confirmation_page := _confirmation_page(request, form.cleaned_data["action"], chosen, type):
         return confirmation_page
     else:
         summary = execute_all((row, _bulk_action(request.user, row, form.cleaned_data)) for row in chosen)
         outcome = before.with_batch(chosen, summary, [])
         if bulk_progress.MORE in request.POST:
             return bulk_progress.respond(request, outcome)
-        _report(request, form.cleaned_data["action"], outcome)
+        _report(request, form.cleaned_data["action"], outcome, type)
     return HttpResponseRedirect(request.get_full_path())
 
 
-def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
+def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedNode], type: str) -> HttpResponse | None:
     """Return the page that asks for confirmation before hiding photos, or None if no confirmation is needed.
 
     The page contains the same form again, so confirming repeats the request.
@@ -165,11 +189,11 @@ def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedN
     photo_uses = uses.find(request.user, [row.id for row in chosen], bulk_forms.NAMED)
     if action == bulk_forms.UNPUBLISH and not photo_uses.is_used:
         return None
-    return render_confirmation(request, action, chosen, photo_uses)
+    return render_confirmation(request, action, chosen, photo_uses, type)
 
 
 def render_confirmation(
-    request: HttpRequest, action: str, chosen: list[SelectedNode], photo_uses: uses.Uses, *, back: str = ""
+    request: HttpRequest, action: str, chosen: list[SelectedNode], photo_uses: uses.Uses, type: str, *, back: str = ""
 ) -> HttpResponse:
     """Return the page that asks for confirmation of an action on photos, and shows where the photos are used.
 
@@ -178,16 +202,23 @@ def render_confirmation(
         action: The bulk action.
         chosen: The photos.
         photo_uses: The pages that use the photos.
+        type: PHOTO or FILE.
         back: The URL of the "Cancel" link. If `back` is empty, "Cancel" links to the page itself.
     """
-    if action == bulk_forms.TRASH:
-        title = ngettext("Move %(n)d photo to trash?", "Move %(n)d photos to trash?", len(chosen))
+    count = len(chosen)
+    if action == bulk_forms.TRASH and type == PHOTO:
+        title = ngettext("Move %(n)d photo to trash?", "Move %(n)d photos to trash?", count)
+    elif action == bulk_forms.TRASH:
+        title = ngettext("Move %(n)d file to trash?", "Move %(n)d files to trash?", count)
+    elif type == PHOTO:
+        title = ngettext("Unpublish %(n)d photo?", "Unpublish %(n)d photos?", count)
     else:
-        title = ngettext("Unpublish %(n)d photo?", "Unpublish %(n)d photos?", len(chosen))
+        title = ngettext("Unpublish %(n)d file?", "Unpublish %(n)d files?", count)
     return render_page(
         request,
         "photos_confirm",
-        title % {"n": len(chosen)},
+        title % {"n": count},
+        type=type,
         chosen=chosen,
         named=chosen[: bulk_forms.NAMED],
         uses=photo_uses,
@@ -203,8 +234,8 @@ def _chosen(request: HttpRequest) -> list[SelectedNode]:
         nonce = request.POST.get(f"nonce-{text}", "")
         if not (ObjectId.is_valid(text) and ObjectId.is_valid(nonce)):
             raise Http404
-        photo = stored_photos.get(text)
-        chosen.append(SelectedNode(ObjectId(text), ObjectId(nonce), photo.metadata.title if photo else text))
+        asset = stored_assets.get(text)
+        chosen.append(SelectedNode(ObjectId(text), ObjectId(nonce), asset.metadata.title if asset else text))
     return chosen
 
 
@@ -225,16 +256,19 @@ def _bulk_action(user: Any, row: SelectedNode, data: dict[str, Any]) -> NodeActi
     return Move(user=user, node_id=row.id, seen=row.nonce, place={"parent_id": chosen_section(data["target"])})
 
 
-def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:
+def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome, type: str) -> None:
     done = len(outcome.done)
-    text = ngettext("“%(action)s”: %(done)d photo changed.", "“%(action)s”: %(done)d photos changed.", done)
+    if type == PHOTO:
+        text = ngettext("“%(action)s”: %(done)d photo changed.", "“%(action)s”: %(done)d photos changed.", done)
+    else:
+        text = ngettext("“%(action)s”: %(done)d file changed.", "“%(action)s”: %(done)d files changed.", done)
     message = text % {"action": bulk_forms.LABELS[action], "done": done}
     if action == bulk_forms.TRASH and done:
         message = format_html("{} {}", message, undo.button(outcome.done))
     messages.success(request, message)
     if outcome.refused:
         links = (
-            (format_html("<a href='{}'>{}</a>", addresses.admin_path(r.selected.id), r.selected.title), r.reason)
+            (format_html("<a href='{}'>{}</a>", addresses.admin_path(r.selected.id, type), r.selected.title), r.reason)
             for r in outcome.refused[: bulk_forms.NAMED]
         )
         count = len(outcome.refused)

@@ -1,4 +1,4 @@
-"""The views that receive new photos for a gallery, or a replacement file.
+"""The views that receive new photos or files, or replace their bytes.
 
 For scripts, the response is JSON. Otherwise, it is a redirect.
 
@@ -24,11 +24,13 @@ from editor.photos import describing
 from editor.photos.forms import RowForm
 from marginalia.mongo.clock import now
 from nodes import access
+from nodes.content import PHOTO
 from nodes.errors import NodeError
-from nodes.selectors import stored_photos
+from nodes.models import Photo
+from nodes.selectors import stored_assets, stored_photos
 from nodes.types import Saved
 from photos import addresses
-from photos.actions import ReplaceFile, UploadPhoto
+from photos.actions import ReplaceFile, UploadFile, UploadPhoto
 from photos.services import photos
 from photos.services.photos import Replacement, Upload, Uploaded
 
@@ -111,16 +113,19 @@ class PictureUploadHandler(FileUploadHandler):
 
 @csrf_exempt
 @require_POST
-def upload(request: HttpRequest, gallery_id: ObjectId | None = None) -> HttpResponse:
+def upload(request: HttpRequest, gallery_id: ObjectId | None = None, type: str = PHOTO) -> HttpResponse:
     """Store new photos in a gallery or the library, and redirect to the page where editors describe them.
 
-    The view checks permissions, receives the files, and checks the CSRF token before it creates any photos.
+    If `type` is FILE, store files in a section or the library, and redirect to their list. The view checks permissions,
+    receives the files, and checks the CSRF token before it creates anything.
     """
-    action = UploadPhoto(user=request.user, gallery_id=gallery_id, filename="")
+    action = (UploadPhoto if type == PHOTO else UploadFile)(user=request.user, gallery_id=gallery_id, filename="")
     action.check()
 
     def redirect_url(photo_ids: list[str]) -> str:
-        return describing.address(photo_ids) if photo_ids else addresses.library_path(gallery_id)
+        if photo_ids and type == PHOTO:
+            return describing.address(photo_ids)
+        return addresses.library_path(gallery_id, type)
 
     return _receive(
         request, lambda name: replace(action, filename=name).begin(), partial(_finish_uploads, action), redirect_url
@@ -129,11 +134,13 @@ def upload(request: HttpRequest, gallery_id: ObjectId | None = None) -> HttpResp
 
 @csrf_exempt
 @require_POST
-def replace_file(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Replace a photo's file, and redirect to the photo's page."""
-    action = ReplaceFile(user=request.user, photo_id=photo_id, filename="")
+def replace_file(request: HttpRequest, photo_id: ObjectId, type: str = PHOTO) -> HttpResponse:
+    """Replace the bytes of a photo or file, and redirect to its page."""
+    nonce = request.GET.get("seen", "")
+    seen = ObjectId(nonce) if ObjectId.is_valid(nonce) else None
+    action = ReplaceFile(user=request.user, photo_id=photo_id, filename="", seen=seen)
     action.check()
-    page_url = addresses.admin_path(photo_id)
+    page_url = addresses.admin_path(photo_id, type)
     return _receive(
         request,
         lambda name: replace(action, filename=name).begin(),
@@ -160,6 +167,9 @@ def _receive(
 
 
 def _finish_uploads(action: UploadPhoto, request: HttpRequest, handler: PictureUploadHandler) -> Results:
+    if isinstance(action, UploadFile):
+        fields = {"published": now()} if request.POST.get("publish") and access.may_change_photos(request.user) else {}
+        return [_result(file, lambda upload: action.finish(upload, fields)) for file in handler.files]
     form = RowForm(request.POST)
     if not form.is_valid():
         reason = " ".join(str(error) for errors in form.errors.values() for error in errors)
@@ -183,19 +193,22 @@ def _result(file: ReceivedFile, finish: Callable[[Any], Uploaded | Saved]) -> di
         saved = finish(file.upload)
     except NodeError as error:
         return {"name": file.name, "ok": False, "reason": str(error)}
-    photo = stored_photos.get(saved.id)
-    if photo is None:
-        return {"name": file.name, "ok": False, "reason": _("This photo was deleted during the upload.")}
+    asset = stored_assets.get(saved.id)
+    if asset is None:
+        return {"name": file.name, "ok": False, "reason": _("This file was deleted during the upload.")}
     result = {
         "name": file.name,
         "ok": True,
-        "id": str(photo.pk),
-        "title": photo.metadata.title,
-        "url": addresses.admin_path(photo.pk),
-        "describe": describing.address([photo.pk]),
-        "thumbnail": addresses.square_path(photo, 160),
-        "markdown": addresses.markdown(photo),
+        "id": str(asset.pk),
+        "title": asset.metadata.title,
+        "url": addresses.admin_path(asset.pk, asset.metadata.type),
     }
+    if isinstance(asset, Photo):
+        result |= {
+            "describe": describing.address([asset.pk]),
+            "thumbnail": addresses.square_path(asset, 160),
+            "markdown": addresses.markdown(asset),
+        }
     if isinstance(saved, Uploaded) and saved.duplicates:
         twins = [twin for twin in (stored_photos.get(photo_id) for photo_id in saved.duplicates) if twin]
         result["note"] = _("The same photo already exists: %(titles)s.") % {

@@ -72,6 +72,14 @@ nodes/photo/<objectid:photo_id>/go-back/               -       ea
 nodes/photo/<objectid:photo_id>/trash/                 -       ea
 nodes/photo/<objectid:photo_id>/history/               owea    -
 nodes/photo/<objectid:photo_id>/change/                owea    ea
+nodes/file/                                           owea    ea
+nodes/file/upload/top/                                -       owea
+nodes/file/upload/<objectid:gallery_id>/              -       owea
+nodes/file/<objectid:photo_id>/replace/               -       ea
+nodes/file/<objectid:photo_id>/go-back/               -       ea
+nodes/file/<objectid:photo_id>/trash/                 -       ea
+nodes/file/<objectid:photo_id>/history/               owea    -
+nodes/file/<objectid:photo_id>/change/                owea    ea
 nodes/sitesettings/                                    a       a
 nodes/sitesettings/preview/                            -       a
 marginalia_comments/moderation/                                   ma      ma

@@ -105,7 +105,7 @@ function setUpFormer(form) {
  */
 function showResult(item, result) {
   const [picture, text] = item.children;
-  picture.append(create("img", { src: result.thumbnail, alt: "" }));
+  if (result.thumbnail) picture.append(create("img", { src: result.thumbnail, alt: "" }));
   text.replaceChildren(create("a", { href: result.url, textContent: result.title }));
   if (result.note) text.append(create("small", { className: "noted", textContent: ` ${result.note}` }));
   item.classList.add("done");
@@ -148,6 +148,7 @@ function setUpUploads(form) {
     const bar = /** @type {HTMLProgressElement} */ (item.querySelector("progress"));
     const body = new FormData();
     body.append("csrfmiddlewaretoken", control(form, "csrfmiddlewaretoken").value);
+    if (control(form, "publish")?.checked) body.append("publish", "1");
     body.append("files", file, file.name);
     const result = await upload(url, body, ({ loaded, total }) => {
       bar.value = loaded / total;

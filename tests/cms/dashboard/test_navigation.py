@@ -10,7 +10,7 @@ from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Target
 
 LIST = "/admin/nodes/node/"
-WRITING = ["Dashboard", "Write", "Pages", "Photos"]
+WRITING = ["Dashboard", "Write", "Pages", "Photos", "Files"]
 SETTINGS = ["Site", "People", "Roles"]
 TECHNICAL = ["Discussions", "Stored comments", "Buckets", "Jobs", "API tokens"]
 

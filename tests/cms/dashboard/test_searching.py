@@ -6,8 +6,10 @@ from cms.dashboard import searching
 from cms.testing.build import node
 from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Target
+from nodes.access import System
 from nodes.services import editing
 from nodes.types import Actor
+from photos.actions import UploadFile
 from tests.support.nodes.photo_build import gallery, upload
 
 SEARCH = "/admin/search/"
@@ -23,7 +25,8 @@ def test_search_finds_pages_and_photos_by_title(person):
     root = person()
     page = node(slug="harbour", title="The harbour", published=None)
     photo = upload(gallery("lakes"), name="harbour.jpg")
-    assert found(root, "har") == {"Pages": ["The harbour"], "Photos": ["harbour"]}
+    UploadFile(user=System("Ann"), gallery_id=None, filename="harbour-map.pdf").execute([b"%PDF-1.7"])
+    assert found(root, "har") == {"Pages": ["The harbour"], "Photos": ["harbour"], "Files": ["harbour-map"]}
     html = root.get(SEARCH, {"q": "har", "part": "1"}).content.decode()
     assert f'href="/admin/nodes/node/{page}/change/"' in html
     assert f'href="/admin/nodes/photo/{photo}/change/"' in html
