@@ -16,19 +16,20 @@ from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import NodePermission
 from nodes.collections import ASSET_FILES
+from nodes.content import FILE, PHOTO, registry
 from nodes.links import origin
 from nodes.models import Node, Photo, stored_site, tree
-from nodes.selectors import picking, stored_nodes, stored_photos
+from nodes.selectors import picking, stored_assets, stored_nodes, stored_photos
 from nodes.selectors.listing import is_public
 from nodes.selectors.lists import ANY
 from nodes.selectors.references import State, states, titles
 from photos import addresses, texts
 
 # Maximum numbers of choices offered at a time. A chooser for pages or photos offers up to OFFERED choices. A chooser
-# for links offers up to PAGES pages, PHOTOS photos and TAGS tags.
+# for links offers up to PAGES pages, ASSETS photos and files, and TAGS tags.
 OFFERED = 12
 PAGES = 8
-PHOTOS = 4
+ASSETS = 4
 TAGS = 4
 LONGEST = 2_000
 MAX_TARGETS = 50
@@ -62,22 +63,27 @@ class Choice:
 def choose(request: HttpRequest) -> JsonResponse:
     """Return {"choices": […]} for the ?q= parameter, which contains words from titles, or a path, URL or reference.
 
-    The ?for= parameter is "node", "photo" or "link". Choices for a link include tags.
+    The ?for= parameter is "node", "photo", "file" or "link". Choices for a link include tags.
     """
     user = request.user
     if not access.may_write(user):
         raise PermissionDenied
     typed = request.GET.get("q", "")[:LONGEST].strip()
     purpose = request.GET.get("for", "link")
-    pages, photos, tags = {"node": (OFFERED, 0, 0), "photo": (0, OFFERED, 0)}.get(purpose, (PAGES, PHOTOS, TAGS))
+    pages, assets, tags = {"node": (OFFERED, 0, 0), PHOTO: (0, OFFERED, 0), FILE: (0, OFFERED, 0)}.get(
+        purpose, (PAGES, ASSETS, TAGS)
+    )
+    # Links can lead to photos and to files.
+    type = purpose if purpose in registry.uploaded() else ""
     if _is_address(request, typed):
         target = resolve_typed(request, typed)
-        is_wanted = target is not None and (photos if isinstance(target, Photo) else pages)
-        return JsonResponse({"choices": [asdict(make_choice(target))] if target and is_wanted else []})
+        is_wanted = target and (assets if target.content_type.is_file else pages)
+        is_of_type = target and type in ("", target.metadata.type)
+        return JsonResponse({"choices": [asdict(make_choice(target))] if target and is_wanted and is_of_type else []})
     author = ANY if access.sees_all(user) else user.pk
     nodes = picking.by_words(typed, pages, among=access.seen_by(user), author=author) if pages else []
-    if photos and access.may_see_photos(user):
-        nodes += picking.by_words(typed, photos, collection=ASSET_FILES)
+    if assets and access.may_see_photos(user):
+        nodes += picking.by_words(typed, assets, collection=ASSET_FILES, type=type)
     choices = [make_choice(node) for node in nodes if may_choose(user, node)]
     if tags and typed:
         choices += [_tag_choice(tag) for tag in picking.tags(typed, stored_site.current().version, author)[:tags]]
@@ -158,7 +164,7 @@ def resolve_typed(request: HttpRequest, typed: str) -> Node | Photo | None:
         if not ObjectId.is_valid(name):
             return None
         key = ObjectId(name)
-        node = stored_photos.get(key) if scheme == references.PHOTO else stored_nodes.get(key)
+        node = stored_photos.get(key) if scheme == references.PHOTO else stored_nodes.get(key) or stored_assets.get(key)
         return node if node and may_choose(request.user, node) else None
     return stored_nodes.resolve_address(typed)
 

@@ -6,7 +6,7 @@ are slugs). The results are cached in memory until the site's `lists` version ch
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -23,9 +23,9 @@ from marginalia.markup.inserts.reading import TextInserts, may_have_inserts
 from marginalia.mongo.clock import now
 from nodes import rendering, tags
 from nodes.content import declared_fields
-from nodes.models import BaseNode, Photo, tree, version_cache
+from nodes.models import BaseNode, File, Photo, tree, version_cache
 from nodes.models.dependencies import note_texts
-from nodes.selectors import due, stored_nodes, stored_photos
+from nodes.selectors import due, stored_assets, stored_nodes, stored_photos
 from nodes.selectors import references as reference_selectors
 from nodes.selectors.listing import is_public
 from nodes.selectors.references import State
@@ -45,12 +45,14 @@ class Targets:
 
     Attributes:
         photos: The photos, keyed by name.
-        nodes: The paths of nodes, keyed by name.
+        nodes: The paths of nodes and files, keyed by name.
+        files: The files, keyed by name.
         marks: The reasons, shown to editors, why a reference has no target, keyed by name.
     """
 
     photos: Mapping[str, Photo]
     nodes: Mapping[str, str]
+    files: Mapping[str, File] = field(default_factory=dict)
     marks: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -111,7 +113,7 @@ def render_for_readers(html: str, *, is_feed: bool = False, is_page: bool = Fals
     inserts = TextInserts(rendering.for_readers(html, get_language() or "en", is_page=is_page))
     names = find_names(inserts)
     targets = public_targets(names) if names else NO_TARGETS
-    return SafeString(_resolve(inserts.render(InsertSource(targets.photos), is_feed=is_feed), targets))
+    return SafeString(_resolve(inserts.render(InsertSource(targets.photos, targets.files), is_feed=is_feed), targets))
 
 
 def first_photo(html: str) -> Photo | None:
@@ -151,9 +153,19 @@ def public_targets(names: ReferencedNames) -> Targets:
     def read() -> tuple[Targets, datetime | None]:
         photos = stored_photos.by_references(names.photos)
         public = {name: photo for name, photo in photos.items() if is_public(photo, sections, moment)}
-        return Targets(public, reference_selectors.addresses(sections, names.nodes, moment)), due.next_due(moment)
+        paths = reference_selectors.addresses(sections, names.nodes, moment)
+        files = {name: file for name, file in _other_files(names, paths).items() if is_public(file, sections, moment)}
+        paths |= {name: file.get_absolute_url() for name, file in files.items()}
+        return Targets(public, paths, files), due.next_due(moment)
 
     return version_cache.get_or_set(("references", names), moment, read)
+
+
+def _other_files(names: ReferencedNames, known: Collection[str]) -> dict[str, File]:
+    """Return the files, live or not, among the names of nodes, except for names in `known`. They are read together."""
+    ids = {name: ObjectId(name) for name in names.nodes if name not in known and ObjectId.is_valid(name)}
+    found = {asset.pk: asset for asset in stored_assets.by_ids(list(set(ids.values()))) if isinstance(asset, File)}
+    return {name: found[file_id] for name, file_id in ids.items() if file_id in found}
 
 
 def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> SafeString:
@@ -168,8 +180,9 @@ def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> S
     names = find_names(inserts)
     public = public_targets(names) if names else NO_TARGETS
     photos = stored_photos.by_references(names.photos) if sees_photos else public.photos
-    targets = Targets(photos, public.nodes, _marks(names, photos, sees_all=sees_all))
-    return SafeString(_resolve(inserts.render(InsertSource(photos), faults=True), targets))
+    files = {**public.files, **(_other_files(names, public.nodes) if sees_photos else {})}
+    targets = Targets(photos, public.nodes, files, _marks(names, photos, sees_all=sees_all))
+    return SafeString(_resolve(inserts.render(InsertSource(photos, files), faults=True), targets))
 
 
 def _marks(names: ReferencedNames, photos: Mapping[str, Photo], *, sees_all: bool) -> dict[str, str]:
@@ -257,13 +270,19 @@ class InsertSource:
 
     Attributes:
         photos: The photos to which the text refers, keyed by id.
+        files: The files to which the text refers, keyed by id.
     """
 
     photos: Mapping[str, Photo]
+    files: Mapping[str, File] = field(default_factory=dict)
 
     def photo(self, photo_id: ObjectId) -> Photo | None:
         """Return the photo with this id if the text refers to it, otherwise None."""
         return self.photos.get(str(photo_id))
+
+    def file(self, file_id: ObjectId) -> File | None:
+        """Return the file with this id if the text refers to it, otherwise None."""
+        return self.files.get(str(file_id))
 
     def node(self, node_id: ObjectId) -> BaseNode | None:
         """Return a page, post, section or photo with all its fields, or None if readers can't see it.

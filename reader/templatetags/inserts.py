@@ -6,7 +6,7 @@ from django import forms, template
 from django.utils.translation import gettext as _
 
 from marginalia.markup.inserts import base
-from marginalia.markup.inserts.fields import AddressField, NodeIdField, PhotoIdField, PhotoIdsField
+from marginalia.markup.inserts.fields import AddressField, FileIdField, NodeIdField, PhotoIdField, PhotoIdsField
 from marginalia.markup.inserts.widgets import ChooserInput
 from marginalia.mongo.clock import now
 from nodes import access
@@ -36,6 +36,8 @@ def _entry(insert: type[base.Insert], user: Any) -> dict[str, Any]:
             field.widget = ChooserInput("photo", {"data-photo": "one", "data-as": "ref"})
         elif isinstance(field, AddressField):
             field.widget = ChooserInput("node", {"data-as": "ref", "data-addresses": ""})
+        elif isinstance(field, FileIdField):
+            field.widget = ChooserInput("file", {"data-as": "ref"})
         elif isinstance(field, NodeIdField) and not field.types:
             field.widget = ChooserInput("node", {"data-as": "ref"})
         elif isinstance(field, NodeIdField):

@@ -8,16 +8,18 @@ from bson import ObjectId
 from django import forms
 from django.core.exceptions import ImproperlyConfigured
 
-from cms.testing.build import node
+from cms.testing.build import PAST, node
 from marginalia.markup import directives
 from marginalia.markup.html import links
 from marginalia.markup.html.links import LINK_SCHEMES
 from marginalia.markup.inserts import base
-from marginalia.markup.inserts.fields import AddressField, NodeIdField, PhotoIdField
+from marginalia.markup.inserts.fields import AddressField, FileIdField, NodeIdField, PhotoIdField
 from marginalia.markup.inserts.reading import MAX_INSERTS, TextInserts, UnknownInsert
 from nodes import rendering
-from nodes.selectors import editable_nodes, stored_photos
+from nodes.access import System
+from nodes.selectors import editable_nodes, stored_assets, stored_photos
 from photos import texts
+from photos.actions import UploadFile
 from tests.support.nodes.photo_build import gallery, upload
 from tests.support.payloads import ALL
 
@@ -28,11 +30,18 @@ FEW = 8
 
 @pytest.fixture
 def ids(mongo):
-    """The ids of a gallery with a photo, and of a post with a tag."""
+    """The ids of a gallery with a photo, of a post with a tag, and of a file."""
     section = gallery("plates", title="Plates")
     photo = upload(section)
     node("blog-entry", "first", parent=node("blog", "news"), title="First post", tags=("news",))
-    return {NodeIdField: f"node:{section}", PhotoIdField: f"photo:{photo}", AddressField: "/about"}
+    song = UploadFile(user=System("Ann"), gallery_id=None, filename="song.mp3", fields={"published": PAST})
+    file = song.execute([b"ID3\x04\0\0\0\0\0\x23TSSE" + b"\0" * 500]).id
+    return {
+        NodeIdField: f"node:{section}",
+        PhotoIdField: f"photo:{photo}",
+        FileIdField: f"node:{file}",
+        AddressField: "/about",
+    }
 
 
 def attributes(name, ids) -> dict[str, str]:
@@ -90,7 +99,9 @@ def test_empty_note_shows_nothing(mongo, content):
 def test_attributes_of_inserts_never_become_markup(name, ids, payloads):
     """A payload gives the same elements as a harmless value, or none if it is refused."""
     fine = attributes(name, ids)
-    site = texts.InsertSource(stored_photos.by_references([ids[PhotoIdField].removeprefix("photo:")]))
+    file = ids[FileIdField].removeprefix("node:")
+    photos = stored_photos.by_references([ids[PhotoIdField].removeprefix("photo:")])
+    site = texts.InsertSource(photos, {file: stored_assets.get_file(file)})
 
     def structure(said):
         html = rendering.to_html(f"## One\n\n{directives.to_markdown(name, said)}\n\n## Two", "markdown")

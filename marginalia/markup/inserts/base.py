@@ -25,6 +25,9 @@ class Site(Protocol):
     def photo(self, photo_id: ObjectId) -> Any:
         """Return one of the photos in the insert's `references`, or None if readers can't see it."""
 
+    def file(self, file_id: ObjectId) -> Any:
+        """Return one of the files in the insert's `references`, or None if readers can't see it."""
+
     def node(self, node_id: ObjectId) -> Any:
         """Return a node with all its fields, or None if readers can't see it. Each call queries the database."""
 
@@ -57,7 +60,7 @@ class Context:
 
 @dataclass(frozen=True)
 class References:
-    """The ids of the nodes and photos that text or an insert refers to."""
+    """The ids of the nodes, files and photos that text or an insert refers to. Files are among `nodes`."""
 
     nodes: frozenset[ObjectId] = frozenset()
     photos: frozenset[ObjectId] = frozenset()

@@ -29,6 +29,10 @@ class NodeIdField(forms.CharField):
         return ObjectId(text) if text else None
 
 
+class FileIdField(NodeIdField):
+    """The id of a file, written as `node:ID`."""
+
+
 class PhotoIdField(NodeIdField):
     """The id of a photo, written as `photo:ID`."""
 

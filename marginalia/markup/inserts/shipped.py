@@ -1,6 +1,6 @@
 """The built-in inserts."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from marginalia.markup.html import anchors
 from marginalia.markup.inserts import players
 from marginalia.markup.inserts.base import Context, Insert, insert
-from marginalia.markup.inserts.fields import AddressField, NodeIdField, PhotoIdField, PhotoIdsField
+from marginalia.markup.inserts.fields import AddressField, FileIdField, NodeIdField, PhotoIdField, PhotoIdsField
 from marginalia.markup.text import is_empty
 
 
@@ -63,6 +63,57 @@ class Gallery(Insert):
         else:
             photos = list(context.site.photos_of(values["section"], values["count"]))
         return {"photos": photos} if photos else None
+
+
+@insert("file")
+class FileInsert(Insert):
+    """A link to download a file."""
+
+    label = _("File to download")
+    help = _("A link to download a file, with its type and size.")
+    template = "nodes/inserts/file.html"
+    # The beginning of the types of files that the insert plays.
+    plays: ClassVar[str] = ""
+
+    file = FileIdField(label=_("File"))
+    text = forms.CharField(label=_("Text"), max_length=200, required=False)
+
+    def context(self, context: Context) -> dict[str, Any] | None:
+        file = context.site.file(self.cleaned_data["file"])
+        if file is None:
+            return None
+        is_played = bool(self.plays) and file.metadata.detail.content_type.startswith(self.plays)
+        return {"file": file, "is_played": is_played and not context.is_feed}
+
+    def plain(self) -> str:
+        return str(self.cleaned_data["text"])
+
+
+@insert("audio")
+class AudioInsert(FileInsert):
+    """A player for an audio file."""
+
+    label = _("Audio player")
+    help = _("A player for an audio file, with a link to download the file.")
+    template = "nodes/inserts/audio.html"
+    plays = "audio/"
+
+
+@insert("video")
+class VideoInsert(FileInsert):
+    """A player for a video file."""
+
+    label = _("Video player")
+    help = _("A player for a video file, with a link to download the file.")
+    template = "nodes/inserts/video.html"
+    plays = "video/"
+
+    photo = PhotoIdField(label=_("Photo to show before playing"), required=False)
+
+    def context(self, context: Context) -> dict[str, Any] | None:
+        values = super().context(context)
+        photo = self.cleaned_data["photo"]
+        return None if values is None else {**values, "photo": context.site.photo(photo) if photo else None}
 
 
 @insert("note")

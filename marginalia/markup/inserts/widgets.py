@@ -7,7 +7,7 @@ from django.urls import reverse
 
 
 class ChooserInput(AdminTextInputWidget):
-    """An input for a URL or id. A script suggests matches by title. `wanted` is "node", "photo" or "link"."""
+    """An input for a URL or id. A script suggests matches by title. `wanted` is "node", "photo", "file" or "link"."""
 
     template_name = "editor/chooser.html"
 
