@@ -1,6 +1,6 @@
-"""Import photos.
+"""Import photos and files.
 
-The documents of photos are imported in the same way as nodes (transfer/importing_nodes.py). Their bytes are streamed.
+The documents of photos and files are imported in the same way as nodes (transfer/importing_nodes.py). Their bytes are streamed.
 
 A photo with its first file, and each file that has replaced it, are separate files in GridFS. As during an upload, a
 file is locked while it is being written. If an import is interrupted, the next import deletes the incomplete file and
@@ -19,16 +19,17 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
 from marginalia.mongo.reading import MALFORMED
 from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, NODES, TRASH
-from nodes.content import CONTENT, PHOTO
+from nodes.content import CONTENT, FILE, PHOTO, registry
 from nodes.errors import InvalidField, NodeError
 from nodes.services import derived, rules
 from nodes.services.write import writable
 from photos.assets import contents, images, reader
+from photos.assets.blobs import SHOWN_TYPES, ReceivedFile, inspect
 from photos.assets.cleaning import Cleaning
 from photos.assets.errors import DecoderBusy
-from photos.assets.writer import IncomingPhoto, ReceivedPhoto, Writer
+from photos.assets.writer import ReceivedPhoto, Writer
 from photos.services import copies
-from photos.services.photos import clean_filename
+from photos.services.photos import Received, clean_filename, incoming
 from transfer import exported
 from transfer.importing_nodes import (
     ImportResult,
@@ -44,7 +45,7 @@ from transfer.importing_nodes import (
 )
 
 # The fields of a photo that describe its current file.
-_PICTURE_FIELDS = ("content_type", "resolution", "size", "sha256")
+_CONTENT_FIELDS = ("content_type", "resolution", "size", "sha256")
 _RAISED = (NodeError, DecoderBusy, DuplicateKeyError, WriteError, *MALFORMED)
 
 
@@ -74,7 +75,7 @@ def import_photo(
         result = _compare(record, None if stored is None or _is_unfinished(stored) else stored)
         if result.outcome in (Outcome.SAME, Outcome.SKIPPED):
             return result
-        if record["metadata"]["type"] == PHOTO:
+        if record["metadata"]["type"] in registry.uploaded():
             check_fields(record)
         _check(record, unstored)
         if dry_run:
@@ -179,8 +180,8 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
     id = record["_id"]
     if unknown := set(record) - {"_id", "metadata", "filename", "length", "uploadDate", "history", "sha256"}:
         raise Refused(f"it has the unknown field {min(unknown)!r}")
-    if not isinstance(id, ObjectId) or metadata["type"] not in (PHOTO, CONTENT):
-        raise Refused("it is not a photo")
+    if not isinstance(id, ObjectId) or metadata["type"] not in (*registry.uploaded(), CONTENT):
+        raise Refused("it is not a photo or file")
     if any(database()[home].find_one({"_id": id}, {"_id": 1}) for home in (NODES, TRASH)):
         raise Refused("a page here has the same id")
     if clean_filename(record["filename"]) != record["filename"]:
@@ -194,7 +195,7 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
         if photo_id not in unstored.types and photos.find_one({"_id": photo_id}, {"_id": 1}) is None:
             raise Refused("its photo doesn't exist here")
         return
-    rules.check_place(metadata["parent_id"], PHOTO, unstored.types)
+    rules.check_place(metadata["parent_id"], metadata["type"], unstored.types)
     if not isinstance(metadata["content_id"], ObjectId) or (metadata["content_id"] == id and not record["sha256"]):
         raise Refused("it has no file")
 
@@ -224,9 +225,10 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
         DuplicateKeyError: The id or the path is already used.
     """
     metadata = dict(record["metadata"])
-    is_photo = record["metadata"]["type"] == PHOTO
+    type = _type_of(record)
+    is_content = record["metadata"]["type"] == CONTENT
     changes: Document = {"uploadDate": record["uploadDate"]}
-    if is_photo:
+    if not is_content:
         changes |= {
             "metadata.content_id": metadata["content_id"],
             "derived": derived.derive_to_store(writable(metadata)),
@@ -237,19 +239,28 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
         # The photo's first file has been replaced and deleted, so store only the document of the photo.
         writer.finish(changes)
         return
-    incoming = IncomingPhoto(writer, record["filename"])
+    received = incoming(type, writer, record["filename"])
     try:
         for piece in pieces:
-            incoming.feed(piece)
-        _check_received(record, incoming.end())
+            received.feed(piece)
+        _check_received(record, received.end())
         writer.finish(changes)
     finally:
-        incoming.abort()
-    if is_photo and record["metadata"]["content_id"] == record["_id"]:
+        received.abort()
+    if type == PHOTO and not is_content and record["metadata"]["content_id"] == record["_id"]:
         copies.enqueue(record["_id"], record["_id"])
 
 
-def _check_received(record: Mapping[str, Any], received: ReceivedPhoto) -> None:
+def _type_of(record: Mapping[str, Any]) -> str:
+    """Return PHOTO or FILE: the type of a record or, for additional bytes, of the photo or file that they belong to."""
+    type: str = record["metadata"]["type"]
+    if type != CONTENT:
+        return type
+    owner = database()[ASSET_FILES].find_one({"_id": record["metadata"]["parent_id"]}, {"metadata.type": 1})
+    return FILE if owner and owner["metadata"]["type"] == FILE else PHOTO
+
+
+def _check_received(record: Mapping[str, Any], received: Received) -> None:
     """Reject bytes that don't match the document.
 
     If they are the current file of a photo, also check the fields of the photo that describe this file.
@@ -267,29 +278,34 @@ def _check_received(record: Mapping[str, Any], received: ReceivedPhoto) -> None:
         _check_detail(photo["metadata"]["detail"], received)
 
 
-def _check_detail(detail: Mapping[str, Any], received: ReceivedPhoto) -> None:
+def _check_detail(detail: Mapping[str, Any], received: Received) -> None:
     """Reject a photo if a field that describes its current file is wrong.
 
     Raises:
         InvalidField: The field doesn't match.
     """
-    properties = received.properties
-    actual = properties.content_type, list(properties.size), received.length, received.sha256
-    for name, value in zip(_PICTURE_FIELDS, actual, strict=True):
-        if detail[name] != value:
-            raise InvalidField(f"detail.{name}", "its file is a different one")
+    actual = received.fields("")
+    if isinstance(received, ReceivedFile) and detail["content_type"] not in SHOWN_TYPES:
+        # The type only determines whether browsers show the file. Other releases can detect more types.
+        del actual["detail.content_type"]
+    for name in _CONTENT_FIELDS:
+        path = f"detail.{name}"
+        if path in actual and detail.get(name) != actual[path]:
+            raise InvalidField(path, "its file is a different one")
 
 
-def _read_content(photo_id: ObjectId, content_id: ObjectId) -> ReceivedPhoto:
-    """Read a stored file, and return its properties.
+def _read_content(record: Mapping[str, Any], content_id: ObjectId) -> Received:
+    """Read the stored bytes of a photo or file, and return their properties.
 
     Raises:
         Refused: The file is not stored.
         BadPicture: The bytes are not an accepted photo.
         DecoderBusy: Too many other photos are being decoded.
     """
-    if (stored := contents.find(photo_id, content_id)) is None:
+    if (stored := contents.find(record["_id"], content_id)) is None:
         raise Refused("its file doesn't exist here")
+    if record["metadata"]["type"] == FILE:
+        return inspect(read_pieces(content_id), record["metadata"]["detail"]["filename"])
     cleaning = Cleaning("")
     for piece in read_pieces(content_id):
         deque(cleaning.feed(piece), maxlen=0)
@@ -310,11 +326,11 @@ def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     before = stored["metadata"]
     after = record["metadata"]
     pictures = [
-        (metadata["content_id"], [metadata["detail"].get(name) for name in _PICTURE_FIELDS])
+        (metadata["content_id"], [metadata["detail"].get(name) for name in _CONTENT_FIELDS])
         for metadata in (before, after)
     ]
     if pictures[0] != pictures[1]:
-        _check_detail(after["detail"], _read_content(record["_id"], after["content_id"]))
+        _check_detail(after["detail"], _read_content(record, after["content_id"]))
     removed = {f"metadata.{name}": "" for name in before.keys() - after.keys() - {"locked", "doomed"}}
     update: Document = {
         "$set": {

@@ -21,9 +21,12 @@ from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import client, database
 from marginalia.mongo.management.base import COULD_NOT_RUN, FOUND_PROBLEMS
+from nodes.access import System
 from nodes.models import tree
+from nodes.selectors import references
 from nodes.services import editing, integrity, trash
 from nodes.types import TagChange
+from photos.actions import ReplaceFile, UploadFile
 from photos.services.sweeping import sweep
 from tests.support.comments.making import new
 from tests.support.crashing import killed_after_writes
@@ -411,3 +414,31 @@ def test_export_is_verified_in_a_scratch_database(tmp_path):
     assert database()["cms.nodes"].count_documents({}) == 0
     # Other workers delete their databases when they end.
     assert set(client().list_database_names()) <= names
+
+
+def test_files_are_imported_with_their_bytes(tmp_path):
+    site()
+    action = UploadFile(user=System("Ann"), gallery_id=None, filename="programme.pdf", fields={"published": build.PAST})
+    file_id = action.execute([b"%PDF-1.7 first"]).id
+    ReplaceFile(user=System("Ann"), photo_id=file_id, filename="programme.pdf").begin().write([b"%PDF-1.7 second"])
+    page_id = build.node(slug="about", text=f"::file{{file=node:{file_id}}}")
+    before = read(exported(tmp_path / "one"))
+    empty()
+    code, said = run("import_site", tmp_path / "one")
+    assert code == 0, said
+    assert read(exported(tmp_path / "two")) == before
+    assert shown(file_id) == b"%PDF-1.7 second"
+    assert [use.node.pk for use in references.find_uses([file_id])] == [page_id]
+    audit()
+
+
+def test_file_whose_type_lies_is_skipped(tmp_path):
+    site()
+    html = b"<!doctype html><script>alert(1)</script>"
+    UploadFile(user=System("Ann"), gallery_id=None, filename="page.html").execute([html])
+    exported(tmp_path / "one")
+    change_file_and_manifest(tmp_path / "one", PHOTOS, lambda data: data.replace(b"text/html", b"application/pdf"))
+    empty()
+    _code, said = run("import_site", tmp_path / "one")
+    assert "its file is a different one" in said
+    assert database()["cms.assets.files"].count_documents({"metadata.type": "file"}) == 0
