@@ -9,7 +9,7 @@ from api.problems import Problem
 from api.schemas.fields import serialize_value
 from api.schemas.shapes import BODY, COMPUTED, DETAIL, editable_fields
 from nodes import links
-from nodes.models import BaseNode, Photo
+from nodes.models import BaseNode, File, Photo
 from nodes.models.dependencies import note_texts
 from nodes.selectors.editable_nodes import Editable
 from nodes.types import NEVER
@@ -67,6 +67,13 @@ def serialize_node(
         data[BODY] = str(texts.body(node))
     if isinstance(node, Photo):
         data["file"] = _file(request, node)
+    elif isinstance(node, File):
+        url = links.origin(request) + node.get_absolute_url()
+        data["file"] = {
+            "content_type": node.metadata.detail.content_type,
+            "size": node.metadata.detail.size,
+            "url": url,
+        }
     if draft is not None and draft.draft is not None:
         data["draft"] = {
             "nonce": draft.draft.nonce,

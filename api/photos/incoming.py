@@ -1,11 +1,12 @@
-"""Shared functions for uploads: check permissions, derive the photo's id, read request bodies, and convert errors."""
+"""Shared functions for uploads: check permissions, derive ids, read request bodies, and convert errors."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from bson import ObjectId
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -19,9 +20,10 @@ from api.schemas.shapes import Id, Shape
 from marginalia.mongo import leases
 from marginalia.mongo.clock import now
 from nodes import errors, form_fields, tags
-from nodes.models import Photo
-from nodes.selectors import stored_photos, trash
-from photos.actions import UploadPhoto
+from nodes.content import PHOTO
+from nodes.models import File, Photo
+from nodes.selectors import stored_assets, stored_photos, trash
+from photos.actions import UploadFile, UploadPhoto
 from photos.assets.limits import limits
 from photos.assets.writer import CHUNK
 from photos.services.photos import Upload, check_destination
@@ -33,7 +35,9 @@ START_LIMIT = timedelta(minutes=1)
 RETRY_LATER = "30"  # seconds
 # The content type of a file whose format the client doesn't declare. The format is always detected from the bytes.
 ANY_BYTES = "application/octet-stream"
-# The names of PhotoDescription fields, keyed by the path of the stored field.
+# The content types of forms, whose body isn't the file itself.
+_FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
+# The names of the fields of descriptions, keyed by the path of the stored field.
 _NAMES = {
     "parent_id": "gallery",
     "slug": "slug",
@@ -45,26 +49,21 @@ _NAMES = {
 }
 
 
-class PhotoDescription(Shape):
-    """The description of a new photo, sent together with the file. You can set the photo's other fields later."""
+class Description(Shape):
+    """The fields that the descriptions of new photos and of new files share."""
 
     # The part of the request that contains the description. Field paths in errors begin with this name.
     source: ClassVar[str] = "query"
+    action_class: ClassVar[type[UploadPhoto]]
 
-    gallery: Id | None = Field(
-        None, description="The photo's gallery. By default, the library, which readers don't see."
-    )
     filename: str = Field(min_length=1, max_length=200, examples=["lake.jpg"])
     title: str = Field("", max_length=300, description="The title. By default, the file's name.")
     slug: str = Field(
         "", max_length=200, description="The last part of the URL. By default, it's created from the title."
     )
     summary: str = Field("", max_length=2_000)
-    alt: str = Field(
-        "", max_length=500, description="Alternative text: what the photo shows, for readers who can't see it."
-    )
     tags: list[str] = Field([], max_length=tags.MOST)
-    publish: bool = Field(False, description="Publish the photo immediately. This requires `alt`.")
+    publish: bool = Field(False, description="Publish immediately. For photos, this requires `alt`.")
 
     @field_validator("title", "summary")
     @classmethod
@@ -75,12 +74,55 @@ class PhotoDescription(Shape):
         except ValidationError as error:
             raise ValueError(" ".join(error.messages)) from error
 
+    @property
+    def place(self) -> ObjectId | None:
+        """The id of the gallery or section, or None for the library."""
+        raise NotImplementedError
+
+    def fields(self) -> dict[str, Any]:
+        """Return the values to store, keyed by path."""
+        return {"summary": self.summary, "published": now() if self.publish else None}
+
+
+class PhotoDescription(Description):
+    """The description of a new photo, sent together with the file. You can set the photo's other fields later."""
+
+    action_class = UploadPhoto
+
+    gallery: Id | None = Field(
+        None, description="The photo's gallery. By default, the library, which readers don't see."
+    )
+    alt: str = Field(
+        "", max_length=500, description="Alternative text: what the photo shows, for readers who can't see it."
+    )
+
+    @property
+    def place(self) -> ObjectId | None:
+        return ObjectId(self.gallery) if self.gallery else None
+
+    def fields(self) -> dict[str, Any]:
+        return {**super().fields(), "detail.alt": self.alt}
+
+
+class FileDescription(Description):
+    """The description of a new file, sent together with its bytes."""
+
+    action_class = UploadFile
+
+    section: Id | None = Field(
+        None, description="The file's section, which determines who can see it. By default, the library."
+    )
+
+    @property
+    def place(self) -> ObjectId | None:
+        return ObjectId(self.section) if self.section else None
+
 
 class Arrived(Shape):
-    """A photo whose file has been uploaded.
+    """A photo or file that has been uploaded.
 
-    Send `nonce` in If-Match with the next change. `node` and `file` are the URLs of the photo's node and file.
-    `duplicates` lists other photos with identical files.
+    Send `nonce` in If-Match with the next change. `node` and `file` are the URLs of its description and its bytes.
+    `duplicates` lists other photos with identical bytes.
     """
 
     id: Id
@@ -91,8 +133,8 @@ class Arrived(Shape):
     duplicates: list[Id]
 
 
-def check_may_add(principal: Principal, description: PhotoDescription) -> None:
-    """Raise an error if a principal can't add this photo.
+def check_may_add(principal: Principal, description: Description) -> None:
+    """Raise an error if a principal can't add this photo or file.
 
     Raises:
         PermissionDenied: The principal can't add photos.
@@ -102,18 +144,18 @@ def check_may_add(principal: Principal, description: PhotoDescription) -> None:
         _action(principal, description).check()
 
 
-def check_wanted_place(description: PhotoDescription) -> None:
+def check_wanted_place(description: Description) -> None:
     """Check whether a photo can be stored in the requested gallery with the requested slug, before its file is read.
 
     Raises:
         Problem: 422 if the gallery or the slug can't be used.
     """
     with as_problems(description.source):
-        check_destination(_gallery_id(description), description.slug)
+        check_destination(description.place, description.slug, type_of(description))
 
 
-def derive_photo_id(request: HttpRequest, principal: Principal) -> ObjectId | None:
-    """Return the photo id derived from the Idempotency-Key and the account, or None if there is no key.
+def derive_id(request: HttpRequest, principal: Principal, type: str) -> ObjectId | None:
+    """Return the id of a new photo or file, derived from the Idempotency-Key and the account, or None if there is no key.
 
     A repeated request gets the same id, so it doesn't create a second photo. Uploads therefore don't need
     idempotency.run_once, which would have to read the whole body to compute its hash.
@@ -122,32 +164,34 @@ def derive_photo_id(request: HttpRequest, principal: Principal) -> ObjectId | No
         Problem: 400 if the key is empty or too long.
     """
     key = idempotency.read_key(request)
-    return None if key is None else idempotency.derive_id(f"photo:{principal.pk}:{key}")
+    return None if key is None else idempotency.derive_id(f"{type}:{principal.pk}:{key}")
 
 
-def picture_body(request: HttpRequest) -> "Body":
-    """Return the request body, which is an image file.
+def upload_body(request: HttpRequest, type: str) -> "Body":
+    """Return the request body, which is the bytes of a photo or file.
 
     Raises:
-        Problem: 415 if the content type is neither image/… nor application/octet-stream, 400 if the request doesn't
-            declare its length, 413 if the body is too large.
+        Problem: 415 if the content type is a form, or if the bytes of a photo have neither image/… nor
+            application/octet-stream, 400 if the request doesn't declare its length, 413 if the body is too large.
     """
     content_type = request.content_type or ""
-    if content_type != ANY_BYTES and not content_type.startswith("image/"):
+    if content_type in _FORMS:
+        raise Problem("unsupported-media-type", "Send the file itself as the body, not a form.")
+    if type == PHOTO and content_type != ANY_BYTES and not content_type.startswith("image/"):
         message = f"Send the file itself, with the content type image/… or {ANY_BYTES}."
         raise Problem("unsupported-media-type", message)
     body = Body(request)
-    check_size(body.remaining)
+    check_size(body.remaining, type)
     return body
 
 
-def check_size(length: int) -> None:
-    """Raise a problem if the site doesn't accept files of `length` bytes.
+def check_size(length: int, type: str) -> None:
+    """Raise a problem if the site doesn't accept photos or files of `length` bytes.
 
     Raises:
         Problem: 413 if the file is too large.
     """
-    max_bytes = limits().max_bytes
+    max_bytes = limits().max_bytes if type == PHOTO else settings.FILES_MAX_BYTES
     if length > max_bytes:
         raise Problem("too-large", f"The file is too large. The maximum size is {max_bytes} bytes.", most=max_bytes)
 
@@ -192,26 +236,26 @@ class Body:
             yield self.read(CHUNK)
 
 
-def add_photo(
-    principal: Principal, description: PhotoDescription, parts: Iterable[bytes], photo_id: ObjectId | None
-) -> Photo:
-    """Create a photo from its bytes and return it. If `photo_id` already exists, return the existing photo.
+def add(
+    principal: Principal, description: Description, parts: Iterable[bytes], photo_id: ObjectId | None
+) -> Photo | File:
+    """Create a photo or file from its bytes and return it. If `photo_id` already exists, return the existing one.
 
     If an error occurs, nothing is stored.
 
     Raises:
-        Problem: The photo can't be created.
+        Problem: The photo or file can't be created.
     """
     if photo_id is None:
         return _finish(_begin(principal, description, None), parts, description.source)
     with leases.exclusively(f"photo:{photo_id}", START_LIMIT) as is_locked:
         if not is_locked:
             raise under_way()
-        if photo := stored_photos.get(photo_id):
-            return photo
+        if asset := stored_assets.get(photo_id):
+            return asset
         if trash.load(photo_id):
             raise Problem(
-                "conflict", "The photo from this request is in the trash. Restore it, or use another Idempotency-Key."
+                "conflict", "The upload from this request is in the trash. Restore it, or use another Idempotency-Key."
             )
         upload = _begin(principal, description, photo_id)
     return _finish(upload, parts, description.source)
@@ -222,7 +266,7 @@ def under_way() -> Problem:
     return Problem("conflict", "This upload is already in progress.", headers={"Retry-After": RETRY_LATER})
 
 
-def _begin(principal: Principal, description: PhotoDescription, photo_id: ObjectId | None) -> Upload:
+def _begin(principal: Principal, description: Description, photo_id: ObjectId | None) -> Upload:
     action = _action(principal, description, photo_id)
     with as_problems(description.source):
         try:
@@ -238,49 +282,46 @@ def _begin(principal: Principal, description: PhotoDescription, photo_id: Object
             raise Problem("conflict", str(error), free=error.free) from error
 
 
-def _gallery_id(description: PhotoDescription) -> ObjectId | None:
-    return ObjectId(description.gallery) if description.gallery else None
+def type_of(description: Description) -> str:
+    """Return PHOTO or FILE."""
+    return description.action_class.upload_class.type
 
 
-def _action(principal: Principal, description: PhotoDescription, photo_id: ObjectId | None = None) -> UploadPhoto:
-    values = {
-        "summary": description.summary,
-        "detail.alt": description.alt,
-        "published": now() if description.publish else None,
-    }
-    return UploadPhoto(
+def _action(principal: Principal, description: Description, photo_id: ObjectId | None = None) -> UploadPhoto:
+    return description.action_class(
         user=principal,
-        gallery_id=_gallery_id(description),
+        gallery_id=description.place,
         filename=description.filename,
         title=description.title,
         slug=description.slug,
-        fields={path: value for path, value in values.items() if value},
+        fields={path: value for path, value in description.fields().items() if value},
         tags=tuple(description.tags),
         photo_id=photo_id,
     )
 
 
-def _finish(upload: Upload, parts: Iterable[bytes], source: str) -> Photo:
+def _finish(upload: Upload, parts: Iterable[bytes], source: str) -> Photo | File:
     with as_problems(source):
         upload.write(parts)
-    photo = stored_photos.get(upload.id)
-    if photo is None:
-        raise Problem("not-found", "This photo was deleted during the upload.")
-    return photo
+    asset = stored_assets.get(upload.id)
+    if asset is None:
+        raise Problem("not-found", "It was deleted during the upload.")
+    return asset
 
 
-def photo_response(request: HttpRequest, photo: Photo, *, status: int) -> HttpResponse:
-    """Return the response for a stored photo."""
-    node = reverse("api:api-node", kwargs={"node_id": str(photo.pk)})
+def uploaded_response(request: HttpRequest, asset: Photo | File, *, status: int) -> HttpResponse:
+    """Return the response for a stored photo or file."""
+    is_photo = isinstance(asset, Photo)
+    node = reverse("api:api-node", kwargs={"node_id": str(asset.pk)})
     data = {
-        "id": photo.pk,
-        "nonce": photo.metadata.nonce,
-        "title": photo.metadata.title,
+        "id": asset.pk,
+        "nonce": asset.metadata.nonce,
+        "title": asset.metadata.title,
         "node": node,
-        "file": reverse("api:api-photo-file", kwargs={"photo_id": str(photo.pk)}),
-        "duplicates": stored_photos.same_bytes(photo.metadata.detail.sha256, photo.pk),
+        "file": reverse(f"api:api-{asset.metadata.type}-file", args=[str(asset.pk)]),
+        "duplicates": stored_photos.same_bytes(asset.metadata.detail.sha256, asset.pk) if is_photo else (),
     }
-    response = responses.json_response(request, data, nonce=photo.metadata.nonce, status=status)
+    response = responses.json_response(request, data, nonce=asset.metadata.nonce, status=status)
     if status == 201:
         response["Location"] = node
     return response

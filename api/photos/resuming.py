@@ -1,4 +1,4 @@
-"""Resumable uploads of new photos. A client sends the file in pieces, and can continue after a lost connection."""
+"""Resumable uploads of new photos and files. A client sends the bytes in pieces, and can continue later."""
 
 import re
 from http import HTTPStatus
@@ -13,16 +13,16 @@ from pydantic import Field, StrictBool, StrictInt
 from api.http import responses
 from api.http.idempotency import KEY_PARAMETER
 from api.photos import files, incoming, staged, uploading
-from api.photos.incoming import Arrived, Body, PhotoDescription
+from api.photos.incoming import Arrived, Body, Description, FileDescription, PhotoDescription
 from api.photos.staged import PART_SIZE, StagedUpload
 from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS, Principal
 from api.schemas.shapes import Id, Shape
 from nodes import access
-from nodes.models import Photo
-from nodes.selectors import stored_photos
-from photos.assets.errors import BadPicture
+from nodes.models import File, Photo
+from nodes.selectors import stored_assets
+from photos.assets.errors import BadFile
 from photos.assets.writer import new_id
 from photos.services.photos import clean_filename
 
@@ -49,7 +49,16 @@ class Announced(PhotoDescription):
     source: ClassVar[str] = "body"
 
     length: StrictInt = Field(ge=1)
-    publish: StrictBool = Field(False, description=PhotoDescription.model_fields["publish"].description)
+    publish: StrictBool = Field(False, description=Description.model_fields["publish"].description)
+
+
+class AnnouncedFile(FileDescription):
+    """A file to upload in pieces. `length` is its size in bytes."""
+
+    source: ClassVar[str] = "body"
+
+    length: StrictInt = Field(ge=1)
+    publish: StrictBool = Field(False, description=Description.model_fields["publish"].description)
 
 
 class Expected(Shape):
@@ -77,17 +86,37 @@ def begin(request: HttpRequest, announced: Announced) -> HttpResponse:
 
     An account can have at most ten unfinished uploads.
     """
+    return _announce(request, announced)
+
+
+@router.post(
+    "/files/uploads",
+    operation_id="files_begin_upload",
+    url_name="api-file-uploads",
+    auth=ACCOUNTS,
+    response={201: Expected},
+    tags=["Files"],
+    summary="Start a resumable upload of a file",
+    openapi_extra={"parameters": [KEY_PARAMETER]},
+)
+def begin_file(request: HttpRequest, announced: AnnouncedFile) -> HttpResponse:
+    """Start an upload. Send the pieces to the URL in the Location header, in the same way as for photos."""
+    return _announce(request, announced)
+
+
+def _announce(request: HttpRequest, announced: Announced | AnnouncedFile) -> HttpResponse:
     principal = principals.current(request)
     incoming.check_may_add(principal, announced)
-    incoming.check_size(announced.length)
-    upload_id = incoming.derive_photo_id(request, principal) or new_id()
+    type = incoming.type_of(announced)
+    incoming.check_size(announced.length, type)
+    upload_id = incoming.derive_id(request, principal, type) or new_id()
     response = responses.json_response(request, _begin(principal, announced, upload_id), status=201)
-    response["Location"] = reverse("api:api-photo-upload", kwargs={"upload_id": str(upload_id)})
+    response["Location"] = reverse(f"api:api-{type}-upload", args=[str(upload_id)])
     return response
 
 
-def _begin(principal: Principal, announced: Announced, upload_id: ObjectId) -> dict[str, Any]:
-    if photo := _own_photo(principal, upload_id):
+def _begin(principal: Principal, announced: Announced | AnnouncedFile, upload_id: ObjectId) -> dict[str, Any]:
+    if photo := _own_asset(principal, upload_id, incoming.type_of(announced)):
         # The request was repeated after the upload was finished. The photo's description may have been edited since
         # then, so compare only the file name.
         if photo.filename != clean_filename(announced.filename):
@@ -123,12 +152,30 @@ def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
     Send the pieces in order. The server stores only complete chunks of 261,120 bytes. If some bytes of a piece were not
     stored, send these bytes again at the start of the next piece. You can safely send bytes more than once.
     """
+    return _receive(request, ObjectId(upload_id), Announced)
+
+
+@router.put(
+    "/files/uploads/{upload_id}",
+    operation_id="files_send_piece",
+    url_name="api-file-upload",
+    auth=ACCOUNTS,
+    response={201: Arrived, 308: None},
+    tags=["Files"],
+    summary="Send a piece of a resumable upload of a file",
+    openapi_extra=_PIECE,
+)
+def file_piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
+    """Store the next piece, in the same way as for photos."""
+    return _receive(request, ObjectId(upload_id), AnnouncedFile)
+
+
+def _receive(request: HttpRequest, upload_key: ObjectId, shape: type[Announced | AnnouncedFile]) -> HttpResponse:
     principal = principals.current(request)
-    upload_key = ObjectId(upload_id)
-    upload = staged.find(principal.pk, upload_key)
+    upload = _find(principal, upload_key, shape)
     if upload is None:
-        return _finished_response(request, principal, upload_key)
-    announced = Announced(**upload.description, length=upload.length)
+        return _finished_response(request, principal, upload_key, shape.action_class.upload_class.type)
+    announced = shape(**upload.description, length=upload.length)
     incoming.check_may_add(principal, announced)
     received = _store_piece(request, upload, staged.count_received(upload))
     if received < upload.length:
@@ -145,10 +192,33 @@ def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
 )
 def give_up(request: HttpRequest, upload_id: Id) -> HttpResponse:
     """Delete an unfinished upload."""
+    return _cancel(request, ObjectId(upload_id), Announced)
+
+
+@router.delete(
+    "/files/uploads/{upload_id}",
+    auth=ACCOUNTS,
+    response={204: None},
+    operation_id="files_cancel_upload",
+    tags=["Files"],
+    summary="Cancel a resumable upload of a file",
+)
+def give_up_file(request: HttpRequest, upload_id: Id) -> HttpResponse:
+    """Delete an unfinished upload."""
+    return _cancel(request, ObjectId(upload_id), AnnouncedFile)
+
+
+def _find(principal: Principal, upload_id: ObjectId, shape: type[Announced | AnnouncedFile]) -> StagedUpload | None:
+    """Return one of the principal's unfinished uploads if it was announced with this shape."""
+    upload = staged.find(principal.pk, upload_id)
+    return upload if upload and upload.description.keys() <= shape.model_fields.keys() else None
+
+
+def _cancel(request: HttpRequest, upload_id: ObjectId, shape: type[Announced | AnnouncedFile]) -> HttpResponse:
     principal = principals.current(request)
     if not access.may_add_photos(principal):
         raise PermissionDenied
-    upload = staged.find(principal.pk, ObjectId(upload_id))
+    upload = _find(principal, upload_id, shape)
     if upload is None:
         raise Http404
     staged.discard(upload)
@@ -204,38 +274,40 @@ def _range_header(received: int) -> dict[str, str]:
     return {"Range": f"bytes=0-{received - 1}"} if received else {}
 
 
-def _finish(request: HttpRequest, principal: Principal, upload: StagedUpload, announced: Announced) -> HttpResponse:
-    """Create the photo for an upload that has been stored completely.
+def _finish(
+    request: HttpRequest, principal: Principal, upload: StagedUpload, announced: Announced | AnnouncedFile
+) -> HttpResponse:
+    """Create the photo or file for an upload that has been stored completely.
 
-    The photo has the same id as the upload, so it can't be created twice.
+    It has the same id as the upload, so it can't be created twice.
     """
     try:
-        photo = incoming.add_photo(principal, announced, staged.iter_parts(upload), upload.id)
+        asset = incoming.add(principal, announced, staged.iter_parts(upload), upload.id)
     except LookupError:
         # Another request has finished or cancelled the upload.
-        return _finished_response(request, principal, upload.id)
+        return _finished_response(request, principal, upload.id, incoming.type_of(announced))
     except Problem as problem:
-        if isinstance(problem.__cause__, BadPicture):
+        if isinstance(problem.__cause__, BadFile):
             # The file can never become valid, so delete the upload.
             staged.discard(upload)
         raise
     staged.discard(upload)
-    return incoming.photo_response(request, photo, status=201)
+    return incoming.uploaded_response(request, asset, status=201)
 
 
-def _finished_response(request: HttpRequest, principal: Principal, upload_id: ObjectId) -> HttpResponse:
-    """Return the response for the photo that was created from one of the principal's uploads.
+def _finished_response(request: HttpRequest, principal: Principal, upload_id: ObjectId, type: str) -> HttpResponse:
+    """Return the response for the photo or file that was created from one of the principal's uploads.
 
     Raises:
-        Http404: There is no such photo.
+        Http404: There is no such photo or file.
     """
-    photo = _own_photo(principal, upload_id)
-    if photo is None:
+    asset = _own_asset(principal, upload_id, type)
+    if asset is None:
         raise Http404
-    return incoming.photo_response(request, photo, status=201)
+    return incoming.uploaded_response(request, asset, status=201)
 
 
-def _own_photo(principal: Principal, upload_id: ObjectId) -> Photo | None:
-    photo = stored_photos.get(upload_id)
-    author = photo.metadata.author if photo else None
-    return photo if author and author.id == principal.pk else None
+def _own_asset(principal: Principal, upload_id: ObjectId, type: str) -> Photo | File | None:
+    asset = stored_assets.get(upload_id)
+    author = asset.metadata.author if asset and asset.metadata.type == type else None
+    return asset if author and author.id == principal.pk else None

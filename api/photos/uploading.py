@@ -1,4 +1,4 @@
-"""Endpoints that create a photo or replace a photo's file, in a single request whose body is the file."""
+"""Endpoints that create a photo or file, or replace its bytes, in a single request whose body is the bytes."""
 
 from typing import Annotated
 
@@ -10,12 +10,13 @@ from api.http import responses
 from api.http.idempotency import KEY_PARAMETER
 from api.photos import files, incoming
 from api.photos.files import get_visible
-from api.photos.incoming import Arrived, PhotoDescription
+from api.photos.incoming import Arrived, Description, FileDescription, PhotoDescription
 from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS
 from api.schemas.shapes import Id
-from nodes.selectors import stored_photos
+from nodes.content import FILE, PHOTO
+from nodes.selectors import stored_assets
 from photos.actions import ReplaceFile
 
 router = files.router
@@ -29,6 +30,7 @@ FILE_BODY = {
         },
     }
 }
+ANY_BODY = {"requestBody": {"required": True, "content": {incoming.ANY_BYTES: {"schema": files.BINARY}}}}
 
 
 @router.post(
@@ -42,11 +44,31 @@ FILE_BODY = {
 )
 def upload(request: HttpRequest, description: Query[PhotoDescription]) -> HttpResponse:
     """Create a photo from the file in the body. If you send an Idempotency-Key, you can safely repeat the request."""
+    return _upload(request, description)
+
+
+@router.post(
+    "/files",
+    operation_id="files_upload",
+    url_name="api-files",
+    auth=ACCOUNTS,
+    response={201: Arrived},
+    tags=["Files"],
+    summary="Upload a file",
+    openapi_extra={"parameters": [KEY_PARAMETER], **ANY_BODY},
+)
+def upload_file(request: HttpRequest, description: Query[FileDescription]) -> HttpResponse:
+    """Create a file of any type from the body. If you send an Idempotency-Key, you can safely repeat the request."""
+    return _upload(request, description)
+
+
+def _upload(request: HttpRequest, description: Description) -> HttpResponse:
     principal = principals.current(request)
     incoming.check_may_add(principal, description)
-    picture = incoming.picture_body(request)
-    photo_id = incoming.derive_photo_id(request, principal)
-    return incoming.photo_response(request, incoming.add_photo(principal, description, picture, photo_id), status=201)
+    type = incoming.type_of(description)
+    body = incoming.upload_body(request, type)
+    asset = incoming.add(principal, description, body, incoming.derive_id(request, principal, type))
+    return incoming.uploaded_response(request, asset, status=201)
 
 
 @router.put(
@@ -67,15 +89,40 @@ def replace(
 
     The photo keeps its URL, title, description, tags and comments. You can restore the previous file for some time.
     """
+    return _replace(request, ObjectId(photo_id), filename, PHOTO)
+
+
+@router.put(
+    "/files/{file_id}/content",
+    operation_id="files_replace_file",
+    url_name="api-file-content",
+    auth=ACCOUNTS,
+    response=Arrived,
+    tags=["Files"],
+    summary="Replace the bytes of a file",
+    openapi_extra={"parameters": [responses.IF_MATCH], **ANY_BODY},
+)
+def replace_file(
+    request: HttpRequest,
+    file_id: Id,
+    filename: Annotated[str, Query(min_length=1, max_length=200, examples=["programme.pdf"])],
+) -> HttpResponse:
+    """Replace the bytes of a file with the body, provided that If-Match contains the file's current version.
+
+    The file keeps its URL, title and tags. You can restore the previous bytes for some time.
+    """
+    return _replace(request, ObjectId(file_id), filename, FILE)
+
+
+def _replace(request: HttpRequest, asset_id: ObjectId, filename: str, type: str) -> HttpResponse:
     principal = principals.current(request)
-    photo_key = ObjectId(photo_id)
-    photo, _is_for_all = get_visible(principal, photo_key)
+    asset, _is_for_all = get_visible(principal, asset_id, type)
     seen = responses.if_match_nonce(request)
-    action = ReplaceFile(user=principal, photo_id=photo_key, filename=filename, seen=seen)
+    action = ReplaceFile(user=principal, photo_id=asset_id, filename=filename, seen=seen)
     action.check()
-    picture = incoming.picture_body(request)
-    if seen != photo.metadata.nonce:
+    body = incoming.upload_body(request, type)
+    if seen != asset.metadata.nonce:
         raise Problem("stale")
     with incoming.as_problems():
-        action.begin().write(picture)
-    return incoming.photo_response(request, stored_photos.get(photo_key) or photo, status=200)
+        action.begin().write(body)
+    return incoming.uploaded_response(request, stored_assets.get(asset_id) or asset, status=200)

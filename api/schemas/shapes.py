@@ -80,13 +80,21 @@ class File(Shape):
     camera: dict[str, str | int | float]
 
 
+class Download(Shape):
+    """The bytes of a file, as readers can download them. `size` is in bytes."""
+
+    content_type: str
+    size: int
+    url: str
+
+
 class Node(Shape):
-    """A page, a post, a section or a photo.
+    """A page, a post, a section, a photo or a file.
 
     If you don't send `fields`, all fields are returned, with the following exceptions. Lists don't contain `detail` and
     `computed`, unless you request them. Only types with computed fields have `computed`, and you can't change them.
     `body_html` is returned only if you request it, and `draft` only if there is a draft that you can see. Only photos
-    have a `file`.
+    and files have a `file`.
     """
 
     id: Id
@@ -109,7 +117,7 @@ class Node(Shape):
     picture: Id | None = Field(None, description="The photo that represents the node in lists.")
     body_html: str = Field("", description="The text as HTML. Only with `include=body_html`.")
     draft: Draft | None = None
-    file: File | None = None
+    file: File | Download | None = None
 
 
 class Page(Shape):
