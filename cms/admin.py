@@ -1,19 +1,25 @@
-"""Accounts and groups in the admin: Django's classes, with a description of each role next to its checkbox."""
+"""Accounts and groups in the admin: Django's classes, with invitations and a description of each role."""
 
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError
 from django.db.models import Field, ManyToManyField
-from django.http import HttpRequest
-from django.urls import reverse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import path, reverse
 from django.utils.html import format_html
+from django.utils.translation import get_language, gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
 
-from cms.accounts import roles
+from cms.accounts import invitations, roles
+from cms.accounts.forms import AccountForm, InvitationForm
 from marginalia.comments.admin.lists import CheckedLists
+from nodes import links
 
 
 class RolesField(forms.ModelMultipleChoiceField):
@@ -25,9 +31,12 @@ class RolesField(forms.ModelMultipleChoiceField):
 
 
 class AccountAdmin(CheckedLists, UserAdmin):
-    """The admin pages for accounts."""
+    """The admin pages for accounts. Accounts are added by inviting people."""
 
     list_title = _("People")
+    list_display = ("username", "state", "name", "email")
+    form = AccountForm
+    add_form = InvitationForm
     filter_horizontal = ()
     readonly_fields = ("last_login", "date_joined", "password_link")
     fieldsets = (
@@ -38,12 +47,14 @@ class AccountAdmin(CheckedLists, UserAdmin):
         (_("Individual permissions"), {"fields": ("user_permissions",), "classes": ("collapse",)}),
         (_("Important dates"), {"fields": ("last_login", "date_joined")}),
     )
-    add_fieldsets = (
-        (None, {"fields": ("username", "email", "password1", "password2")}),
-        (_("Roles"), {"fields": ("groups", "is_staff")}),
-    )
+    add_fieldsets = ((None, {"fields": ("email", "first_name", "groups")}),)
     # Labels and help texts that use the site's terms instead of Django's.
     field_options: ClassVar[dict[str, Any]] = {
+        "first_name": {
+            "label": _("Name"),
+            "help_text": _("Readers see this name with posts and comments."),
+        },
+        "last_name": {"help_text": _("Leave this empty if the name above is complete.")},
         "groups": {"label": _("Roles"), "help_text": ""},
         "is_staff": {"label": _("Can log in to the admin"), "help_text": _("Required for every role.")},
         "is_active": {
@@ -58,28 +69,117 @@ class AccountAdmin(CheckedLists, UserAdmin):
         },
     }
 
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(require_POST(self.send_link_again))
+        return [path("<id>/invitation/", view, name="auth_user_invitation"), *super().get_urls()]
+
+    @admin.display(description=_("Name"), ordering="first_name")
+    def name(self, user: User) -> str:
+        """Return the name that readers see, or "" if the account has none."""
+        return user.get_full_name()
+
+    @admin.display(description=_("State"))
+    def state(self, user: User) -> str:
+        """Return whether a person can log in."""
+        if not user.is_active:
+            return gettext("Inactive")
+        return gettext("Invited, not accepted yet") if invitations.is_invited(user) else gettext("Active")
+
     @admin.display(description=_("Password"))
     def password_link(self, user: User) -> str:
-        """Return a link to the page for changing the password.
+        """Return a link to the page for changing the password, or a button for inviting a person again.
 
         Unlike Django's field, the link doesn't show the hash algorithm.
         """
+        if invitations.is_invited(user):
+            return format_html(
+                '{} <button class="button" formaction="{}" formnovalidate>{}</button>',
+                gettext("Invited, not accepted yet"),
+                reverse("admin:auth_user_invitation", args=[user.pk]),
+                gettext("Send the link again") if invitations.can_email() else gettext("Create a new link"),
+            )
         return format_html(
             '<a href="{}">{}</a>', reverse("admin:auth_user_password_change", args=[user.pk]), _("Change password")
         )
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Allow new accounts to log in to the admin by default, because all roles require it."""
-        return {"is_staff": True, **super().get_changeform_initial_data(request)}
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_change_permission(request, obj) and _can_manage(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and _can_manage(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
+        """Allow only superusers to give permissions that aren't part of a role."""
+        more = () if request.user.is_superuser else ("is_superuser", "user_permissions")
+        return (*super().get_readonly_fields(request, obj), *more)
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None) -> Any:
+        """Invite a person."""
+        context = {"title": _("Invite a person"), "can_email": invitations.can_email(), **(extra_context or {})}
+        try:
+            return super().add_view(request, form_url, context)
+        except IntegrityError:  # a second press of the button, or another administrator, was faster
+            messages.error(request, gettext("This person has just been invited."))
+            return HttpResponseRedirect(reverse("admin:auth_user_changelist"))
+
+    def response_add(self, request: HttpRequest, obj: User, post_url_continue: str | None = None) -> HttpResponse:
+        """Send the invitation, and return to the list."""
+        _send_link(request, obj)
+        return HttpResponseRedirect(reverse("admin:auth_user_changelist"))
+
+    def send_link_again(self, request: HttpRequest, id: str) -> HttpResponse:
+        """Send a person a new link, which replaces the earlier ones."""
+        user = self.get_object(request, id)
+        if not self.has_add_permission(request) or not self.has_change_permission(request, user):
+            raise PermissionDenied
+        if user is None:
+            raise Http404
+        if user.is_active and invitations.is_invited(user):
+            invitations.renew(user)
+            self.log_change(request, user, [{"changed": {"fields": ["invitation"]}}])
+            _send_link(request, user)
+        else:
+            messages.error(request, gettext("This account is inactive, or the invitation has already been accepted."))
+        return HttpResponseRedirect(reverse("admin:auth_user_change", args=[user.pk]))
 
     def formfield_for_dbfield(self, db_field: Field, request: HttpRequest, **kwargs: Any) -> Any:
-        return super().formfield_for_dbfield(db_field, request, **kwargs, **self.field_options.get(db_field.name, {}))
+        field = super().formfield_for_dbfield(db_field, request, **kwargs, **self.field_options.get(db_field.name, {}))
+        if db_field.name == "groups":
+            field.widget.can_add_related = False  # roles have their own pages
+        return field
 
     def formfield_for_manytomany(self, db_field: ManyToManyField, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "groups":
-            kwargs["form_class"] = RolesField
+            kwargs |= {"form_class": RolesField, "queryset": roles.assignable(request.user)}
         kwargs["widget"] = forms.CheckboxSelectMultiple
         return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+
+def _can_manage(request: HttpRequest, account: User | None) -> bool:
+    return account is None or roles.can_manage(request.user, account)
+
+
+def _send_link(request: HttpRequest, user: User) -> None:
+    """Queue the email with the link, or show the link to the administrator if the site has no email server."""
+    origin, days = links.origin(request), invitations.valid_days()
+    if invitations.can_email():
+        invitations.send_invitation.enqueue(user_id=str(user.pk), origin=origin, language=get_language() or "")
+        text = ngettext(
+            "The invitation to %(email)s is being sent. Its link works once, for %(days)d day.",
+            "The invitation to %(email)s is being sent. Its link works once, for %(days)d days.",
+            days,
+        )
+        messages.success(request, text % {"email": user.email, "days": days})
+        return
+    text = ngettext(
+        "No email was sent, because this site has no email server. Send %(email)s this link yourself. "
+        "It works once, for %(days)d day, and isn't shown again.",
+        "No email was sent, because this site has no email server. Send %(email)s this link yourself. "
+        "It works once, for %(days)d days, and isn't shown again.",
+        days,
+    )
+    link = invitations.link(user, origin)
+    messages.warning(request, format_html("{} <code>{}</code>", text % {"email": user.email, "days": days}, link))
 
 
 class RoleAdmin(CheckedLists, GroupAdmin):

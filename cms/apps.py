@@ -9,7 +9,8 @@ class CmsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register job handlers and checks, connect the comments app to nodes, and set the time zone of schedules."""
-        import cms.accounts.password_reset_email  # noqa: F401 - registers the job handler
+        import cms.accounts.invitations
+        import cms.accounts.password_reset_email  # noqa: F401 - both modules register job handlers
         import cms.serving.checks  # noqa: F401 - registers the checks
         from cms import comments
         from marginalia.tasks import scheduling

@@ -1,1 +1,1 @@
-"""Accounts: login, throttling of login attempts, and password resets."""
+"""Accounts: login, throttling of login attempts, invitations, and password resets."""

@@ -1,5 +1,10 @@
-"""Descriptions of the built-in groups (cms/migrations/0001_groups.py), shown to administrators who assign roles."""
+"""The roles, which are groups (cms/migrations/0001_groups.py), and the users who can assign them.
 
+Users can only manage accounts and assign roles that have no permissions beyond their own.
+"""
+
+from django.contrib.auth.models import Group, Permission, User
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 ROLES = {
@@ -15,3 +20,29 @@ ROLES = {
 def describe_group(group_name: str) -> str:
     """Return a description of what a group's members can do, or "" if the group isn't a built-in one."""
     return str(ROLES.get(group_name, ""))
+
+
+def assignable(manager: User) -> QuerySet[Group]:
+    """Return the groups that `manager` can assign to accounts."""
+    groups = Group.objects.all()
+    if manager.is_superuser:
+        return groups
+    return groups.filter(pk__in=[group.pk for group in groups if _names(group.permissions) <= _held(manager)])
+
+
+def can_manage(manager: User, account: User) -> bool:
+    """Return whether an account has no permissions beyond those of `manager`."""
+    if manager.is_superuser:
+        return True
+    return not account.is_superuser and _held(account) <= _held(manager)
+
+
+def _held(account: User) -> set[str]:
+    """Return the permissions of an account's roles and its individual permissions, even if the account is inactive."""
+    permissions: set[str] = User(pk=account.pk, is_active=True).get_all_permissions()
+    return permissions
+
+
+def _names(permissions: QuerySet[Permission]) -> set[str]:
+    named = permissions.values_list("content_type__app_label", "codename")
+    return {f"{app_label}.{codename}" for app_label, codename in named}

@@ -1,13 +1,24 @@
-"""The login page for readers, and password resets. Requests for a reset are throttled, and a job sends the emails."""
+"""The login page for readers, invitations, and password resets.
+
+Requests for a reset are throttled, and a job sends the emails.
+"""
 
 import secrets
 from typing import Any
 
+from django.contrib.auth import login
 from django.contrib.auth import views as auth_views
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import reverse_lazy
+from django.utils.cache import add_never_cache_headers
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.generic import FormView
 
-from cms.accounts import throttling
+from cms.accounts import invitations, throttling
+from cms.accounts.forms import AcceptInvitationForm
 from cms.accounts.password_reset_email import QueuedResetForm
 from marginalia.comments.posting import ip_hash
 from marginalia.mongo import rate_limit
@@ -43,3 +54,39 @@ class PasswordResetView(auth_views.PasswordResetView):
                 return throttling.throttled_response(request, WINDOW_SECONDS)
         response: HttpResponse = super().post(request, *args, **kwargs)
         return response
+
+
+class AcceptInvitationView(auth_views.PasswordResetConfirmView):
+    """Django's view for setting a password with a link, except that GET requests don't store the token in a session.
+
+    The token stays in the URL, so the policy for the Referer header keeps it from other sites and from logs.
+    """
+
+    form_class = AcceptInvitationForm
+    template_name = "registration/invitation.html"
+    title = _("Accept invitation")
+    success_url = reverse_lazy("admin:index")
+
+    @method_decorator(sensitive_post_parameters())
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        self.user = self.get_user(kwargs["uidb64"])
+        self.validlink = invitations.is_valid(self.user, kwargs["token"])
+        response = FormView.dispatch(self, request, *args, **kwargs) if self.validlink else self._expired()
+        add_never_cache_headers(response)
+        # "no-referrer" would also remove the Origin header, which the check of the CSRF token needs.
+        response["Referrer-Policy"] = "strict-origin"
+        return response
+
+    def get_initial(self) -> dict[str, Any]:
+        return {"name": self.user.get_full_name() if self.user else ""}
+
+    def form_valid(self, form: AcceptInvitationForm) -> HttpResponseBase:
+        """Log the person in, unless another request accepted the invitation first."""
+        if not form.save():
+            self.validlink = False
+            return self._expired()
+        login(self.request, self.user, backend="django.contrib.auth.backends.ModelBackend")
+        return FormView.form_valid(self, form)
+
+    def _expired(self) -> HttpResponse:
+        return self.render_to_response(self.get_context_data() | {"title": _("This link doesn't work")}, status=410)

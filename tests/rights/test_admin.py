@@ -117,6 +117,7 @@ auth/user/<path:object_id>/delete/                     a       a
 auth/user/<path:object_id>/change/                     a       a
 auth/user/<path:object_id>/                            owema   owema
 auth/user/<id>/password/                               a       a
+auth/user/<id>/invitation/                             -       a
 ^(?P<app_label>marginalia_comments|auth|nodes)/$                  owea    owea
 (?P<url>.*)$                                           -       -
 """

@@ -25,6 +25,7 @@ STORED = {
     },
     "comments.confirm": {"subscription": "0" * 40, "origin": ORIGIN},
     "photos.copies": {"photo": ObjectId(), "content": ObjectId()},
+    "accounts.invite": {"user_id": "0" * 24, "origin": ORIGIN, "language": ""},
     "accounts.reset": {"email": "nobody@example.org", "origin": ORIGIN, "language": ""},
 }
 

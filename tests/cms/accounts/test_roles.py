@@ -47,18 +47,3 @@ def test_roles_are_assigned_by_checkboxes(root):
     assert list(ann.groups.all()) == [moderators]
     ann.refresh_from_db()
     assert ann.check_password("pw")
-
-
-def test_new_account_has_its_role_and_can_log_in(root):
-    add = reverse("admin:auth_user_add")
-    html = root.get(add).content.decode()
-    assert "Moderators: Approve, reject and remove comments." in html
-    assert 'name="is_staff" id="id_is_staff" checked' in html.replace(' aria-describedby="id_is_staff_helptext"', "")
-    moderators = Group.objects.get(name="Moderators")
-    password = {"password1": "hooting-4-owls", "password2": "hooting-4-owls"}
-    sent = {"username": "ann", "email": "ann@example.org", "is_staff": "on", "groups": [str(moderators.pk)]}
-    assert root.post(add, {**sent, **password, "password2": "other"}).status_code == 200
-    assert not get_user_model().objects.filter(username="ann").exists()
-    assert root.post(add, {**sent, **password}).status_code == 302
-    ann = get_user_model().objects.get(username="ann")
-    assert (ann.email, ann.is_staff, list(ann.groups.all())) == ("ann@example.org", True, [moderators])

@@ -1,0 +1,50 @@
+"""Inviting a person, and accepting the invitation, with the keyboard."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.people import PASSWORD
+
+
+def press_until_focused(page: Page, label: str) -> None:
+    """Press Tab until the field or button with this label has the focus."""
+    wanted = page.get_by_label(label, exact=True).or_(page.get_by_role("button", name=label, exact=True)).first
+    for _ in range(20):
+        if wanted.evaluate("element => element === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    expect(wanted).to_be_focused()
+
+
+def test_person_is_invited_and_signs_the_first_post_by_keyboard(browsing, account, settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+    root = browsing(account("root"))
+    root.goto("/admin/auth/user/add/")
+    expect(root.get_by_label("Email address:")).to_be_focused()
+    root.keyboard.type("ada@example.org")
+    press_until_focused(root, "Editors: Write, edit, publish and arrange all pages, posts and photos.")
+    root.keyboard.press("Space")
+    root.keyboard.press("Enter")
+    link = root.locator(".messagelist code")
+    expect(link).to_be_visible()
+    expect(root.get_by_role("row", name="ada@example.org")).to_contain_text("Invited, not accepted yet")
+
+    ada, sent = browsing(), []
+    ada.on("request", lambda request: sent.append(request.all_headers().get("referer", "")))
+    ada.goto(link.text_content())
+    expect(ada.get_by_label("Your name:")).to_be_focused()
+    ada.keyboard.type("Ada Lindqvist")
+    for label in ("New password:", "New password confirmation:"):
+        press_until_focused(ada, label)
+        ada.keyboard.type(PASSWORD)
+    ada.keyboard.press("Enter")
+    expect(ada).to_have_url(re.compile("/admin/$"))
+    assert not any("invitation" in referer for referer in sent)
+
+    ada.goto("/admin/nodes/node/add/?type=basic-page")
+    ada.locator("#id_title").fill("The first page")
+    ada.keyboard.press("Control+s")
+    expect(ada).to_have_url(re.compile("/change/"))
+    ada.goto("/admin/nodes/node/")
+    expect(ada.get_by_role("main")).to_contain_text("Ada Lindqvist")
