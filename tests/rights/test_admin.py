@@ -13,6 +13,8 @@ from marginalia.comments.models import StoredBucket, StoredComment, StoredDiscus
 from marginalia.comments.operations import converting
 from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Order, Target
+from nodes.access import System
+from photos.actions import UploadFile
 from tests.rights.world import LETTERS, NOT_TOLD, Thing, World, body, is_refused, stored, table, word
 
 # The accounts (letters as in `world`) that get a response to GET, and to a POST that changes nothing. Redirects to
@@ -139,6 +141,8 @@ POSTED: dict[str, Callable[["Samples"], dict[str, str]]] = {
     "nodes/photo/describe/": lambda s: {"photo": str(s.photo.id)},
     "nodes/photo/<objectid:photo_id>/go-back/": lambda s: {"content": NOTHING},
     "nodes/photo/<objectid:photo_id>/trash/": lambda s: {"nonce": NOTHING},
+    "nodes/file/<objectid:photo_id>/go-back/": lambda s: {"content": NOTHING},
+    "nodes/file/<objectid:photo_id>/trash/": lambda s: {"nonce": NOTHING},
 }
 
 
@@ -164,6 +168,7 @@ class Samples:
         self.things = {state: world.thing(state) for state in ("draft", "drafted", "trashed")}
         self.nonce = stored(self.things["draft"].id)["metadata"]["nonce"]
         self.photo, self.gallery = world.photo("private"), world.gallery
+        self.file = UploadFile(user=System("A"), gallery_id=None, filename="private.pdf").execute([b"%PDF-1.7"]).id
         for layout in ("documents", "buckets"):
             target = Target("nodes.node", str(world.thing("live", marker="plain").id))
             slug = services.post(
@@ -180,7 +185,6 @@ class Samples:
             "auth/user": user,
         }
         self.filled = {
-            "<objectid:photo_id>": self.photo.id,
             "<objectid:gallery_id>": self.gallery,
             # Nobody's, because typed text is private to its author.
             "<objectid:copy_id>": NOTHING,
@@ -203,6 +207,7 @@ class Samples:
             "<objectid:node_id>": thing.id,
             "<objectid:nonce>": thing.first,
             "<path:object_id>": self.objects.get(route.partition("/<")[0]),
+            "<objectid:photo_id>": self.file if route.startswith("nodes/file/") else self.photo.id,
         }
         for parameter, value in {**self.filled, **own}.items():
             route = route.replace(parameter, str(value))
