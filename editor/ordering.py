@@ -13,8 +13,10 @@ from django.views.decorators.http import require_http_methods
 from editor.lists import node_state
 from editor.site import admin_url, render_page
 from marginalia.mongo.clock import now
-from nodes.actions import Order
+from nodes import content
+from nodes.actions import Order, SortByName
 from nodes.errors import InvalidPlace, NodeError
+from nodes.models import tree
 from nodes.selectors import by_hand
 
 # Number of rows per page. The buttons for moving a node to the start or end can move the node to another page.
@@ -23,6 +25,7 @@ UP = "up"
 DOWN = "down"
 START = "start"
 END = "end"
+BY_NAME = "by_name"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -33,6 +36,8 @@ def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     except InvalidPlace as error:
         messages.info(request, str(error))
         return HttpResponseRedirect(admin_url("change", node_id))
+    if BY_NAME in request.POST:
+        return _sort_by_name(request, node_id)
     if request.method == "POST":
         return _arrange(request, node_id)
     moment = now()
@@ -47,8 +52,21 @@ def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         "seen": ",".join(str(node.pk) for node in nodes),
         "after": after,
         "is_part": bool(after or cursor),
+        "is_sorted_by_name": not (is_by_hand := tree.current().is_by_hand(node_id)),
+        "can_sort_by_name": is_by_hand and editable.node.content_type.lists == content.BY_NAME,
     }
     return render_page(request, "order", _("Order"), editable=editable, **context)
+
+
+def _sort_by_name(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
+    """List a section by name again, and redirect to the list."""
+    try:
+        SortByName(user=request.user, node_id=section_id).execute()
+    except NodeError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, _("This section is sorted by name again."))
+    return HttpResponseRedirect(admin_url("order", section_id))
 
 
 def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:

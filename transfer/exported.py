@@ -25,7 +25,7 @@ BEFORE = timedelta(minutes=1)
 # The earliest and the latest time that an ObjectId can contain.
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = datetime(2106, 1, 1, tzinfo=UTC)
-_NODE = ("_id", "metadata", "position", "draft")
+_NODE = ("_id", "metadata", "position", "arranged", "draft")
 _FILE = ("_id", "metadata", "filename", "length", "uploadDate")
 # The derived fields of a draft, which aren't exported.
 _DERIVED_OF_DRAFT = frozenset({"refs", "derived"})

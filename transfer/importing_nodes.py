@@ -298,7 +298,7 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
         NodeError: The node breaks a rule.
     """
     metadata = record["metadata"]
-    if unknown := set(record) - {"_id", "metadata", "position", "draft", "history"}:
+    if unknown := set(record) - {"_id", "metadata", "position", "arranged", "draft", "history"}:
         raise Refused(f"it has the unknown field {min(unknown)!r}")
     if not isinstance(record["_id"], ObjectId) or database()[ASSET_FILES].find_one({"_id": record["_id"]}, {"_id": 1}):
         raise Refused("its id is invalid, or belongs to a photo")
@@ -452,7 +452,7 @@ def _update(stored: Mapping[str, Any], document: Mapping[str, Any]) -> Document:
     """Return the update that replaces a stored node with another version, but keeps the node's embedded comments."""
     changes = {f"metadata.{name}": value for name, value in document["metadata"].items()}
     removed = {f"metadata.{name}": "" for name in stored["metadata"].keys() - document["metadata"].keys()}
-    for name in ("draft", "discarded", "position", "derived"):
+    for name in ("draft", "discarded", "position", "arranged", "derived"):
         if name in document:
             changes[name] = document[name]
         elif name in stored:

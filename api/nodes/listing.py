@@ -150,7 +150,7 @@ def _list_section(filters: Filters) -> NodePage:
         return NodePage(results.nodes, results.older)
     if filters.facet:
         raise _incompatible(["section", "facet"])
-    if lists_by == content.BY_HAND:
+    if tree.current().is_by_hand(section.id):
         nodes, next_cursor = by_hand.page(section.id, moment, size=size, cursor=cursor)
         return NodePage(nodes, next_cursor)
     if lists_by == content.BY_NAME:

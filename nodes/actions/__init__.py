@@ -17,7 +17,7 @@ from nodes.actions.bulk import (
 )
 from nodes.actions.create import CreateNode, Duplicate
 from nodes.actions.drafts import DiscardDraft, PublishDraft, SaveDraft, ScheduleDraft, UnscheduleDraft
-from nodes.actions.order import Order
+from nodes.actions.order import Order, SortByName
 from nodes.actions.save import Move, Publish, SaveNode, Schedule, Unpublish
 from nodes.actions.tag import Tag
 from nodes.actions.trash import Delete, Restore, Trash
@@ -41,6 +41,7 @@ __all__ = [
     "SaveNode",
     "Schedule",
     "ScheduleDraft",
+    "SortByName",
     "Summary",
     "Tag",
     "Trash",

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from nodes import access
 from nodes.access import NodePermission
 from nodes.actions.base import NodeAction
-from nodes.content import BY_HAND
+from nodes.content import BY_NAME
 from nodes.errors import InvalidPlace
 from nodes.selectors.editable_nodes import Editable
 from nodes.services import ordering
@@ -39,11 +39,11 @@ class Order(NodeAction):
         Raises:
             Http404: The user can't see the section.
             PermissionDenied: The user can see the section, but can't rearrange it.
-            InvalidPlace: The section isn't sorted manually.
+            InvalidPlace: The node isn't a section, or the section lists its contents by date.
         """
         editable = access.node(self.user, self.node_id, self.needs)
-        if editable.node.content_type.lists != BY_HAND:
-            raise InvalidPlace(_("This section isn't sorted manually."))
+        if not editable.node.content_type.is_arrangeable():
+            raise InvalidPlace(_("This section lists its contents by date, so you can't arrange them."))
         return editable
 
     def execute(self) -> int:
@@ -52,10 +52,38 @@ class Order(NodeAction):
         Return the number of nodes that are no longer in the section.
 
         Raises:
-            InvalidPlace: The section isn't sorted manually.
+            InvalidPlace: The node isn't a section, or the section lists its contents by date.
             TooBusy: Other writers kept changing the order.
         """
         self.check()
         missed = ordering.arrange(self.node_id, self.seen, self.wanted)
         missed += sum(not ordering.move_to_start(self.node_id, node_id) for node_id in self.to_start)
         return missed + sum(not ordering.move_to_end(self.node_id, node_id) for node_id in self.to_end)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SortByName(Order):
+    """The action that lists the section `node_id` by name again. The manual order is lost."""
+
+    def check(self) -> Editable:
+        """Check whether the user can rearrange the section, and return the section.
+
+        Raises:
+            Http404: The user can't see the section.
+            PermissionDenied: The user can see the section, but can't rearrange it.
+            InvalidPlace: The section is never listed by name.
+        """
+        editable = super().check()
+        if editable.node.content_type.lists != BY_NAME:
+            raise InvalidPlace(_("Sections of this type are always sorted manually."))
+        return editable
+
+    def execute(self) -> int:
+        """Check permissions and rules, then remove the manual order.
+
+        Raises:
+            InvalidPlace: The section is never listed by name.
+        """
+        self.check()
+        ordering.sort_by_name(self.node_id)
+        return 0

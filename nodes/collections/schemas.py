@@ -207,6 +207,8 @@ def node() -> Schema:
         {
             "derived": _DERIVED,
             "position": optional(TEXT),
+            # Whether editors have arranged the contents of this section.
+            "arranged": BOOLEAN,
             # The nonce of the last discarded draft.
             "discarded": ID,
             "draft": document(
@@ -252,5 +254,5 @@ def trashed() -> Schema:
     return document(
         {"_id": ID, "metadata": {"anyOf": [_node(), _PHOTO, _FILE_NODE]}, "trashed_at": DATE, "trashed_by": _AUTHOR},
         # `deleting` means that permanent deletion of the document has begun.
-        {"derived": _DERIVED, "position": optional(TEXT), "deleting": BOOLEAN},
+        {"derived": _DERIVED, "position": optional(TEXT), "arranged": BOOLEAN, "deleting": BOOLEAN},
     )

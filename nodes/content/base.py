@@ -36,8 +36,8 @@ T = TypeVar("T", bound="Content")
 MARKDOWN, HTML = "markdown", "html"
 # The ways in which a section can list its nodes.
 NEWEST = "newest"  # Posts, newest first.
-BY_NAME = "by-name"  # Pages and subsections, by name.
-BY_HAND = "by-hand"  # Pages and subsections, in the order that editors set.
+BY_NAME = "by-name"  # Pages and subsections, by name until editors arrange them.
+BY_HAND = "by-hand"  # Pages and subsections, in the order that editors set. New pages come last.
 PHOTOS = "photos"  # Photos, newest first.
 UPCOMING = "upcoming"  # Pages, by their date field.
 
@@ -302,6 +302,11 @@ class Content(EmbeddedModel, metaclass=ContentBase):
         The page cache stores the page, so the variables must not depend on request headers or cookies.
         """
         return {}
+
+    @classmethod
+    def is_arrangeable(cls) -> bool:
+        """Return whether editors can arrange the contents of a node. Sections that list by date have no other order."""
+        return cls.lists in (BY_NAME, BY_HAND)
 
     @classmethod
     def may_stand_in(cls, section: "type[Content]") -> bool:

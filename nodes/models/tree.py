@@ -19,7 +19,7 @@ from marginalia.mongo.engine import secondaries
 from marginalia.mongo.reading import Malformed, read_documents
 from nodes import content
 from nodes.collections import NODES
-from nodes.content import BY_HAND, Content, registry
+from nodes.content import BY_HAND, BY_NAME, Content, registry
 from nodes.models import stored_site, version_cache
 from nodes.models.dependencies import on_lists
 from nodes.models.validation import check_metadata
@@ -45,6 +45,8 @@ class SectionEntry:
     comments: str = ""
     # The position among the siblings, if editors sort the parent section manually.
     position: str = ""
+    # Whether editors have arranged the contents of a section that is otherwise listed by name.
+    is_arranged: bool = False
 
     @property
     def content_type(self) -> builtins.type[Content]:
@@ -87,7 +89,10 @@ class Tree:
     def is_by_hand(self, section_id: ObjectId | None) -> bool:
         """Return whether editors sort the nodes in a section manually."""
         section = self.sections.get(section_id) if section_id else None
-        return section is not None and section.content_type.lists == BY_HAND
+        if section is None:
+            return False
+        lists = section.content_type.lists
+        return lists == BY_HAND or (lists == BY_NAME and section.is_arranged)
 
     def ancestors(self, section_id: ObjectId | None) -> list[SectionEntry] | None:
         """Return the sections from the top level down to `section_id`, or None if the chain is broken.
@@ -215,7 +220,7 @@ def fresh() -> Tree:
 @on_lists
 def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. Callers must read `version` before they call this function."""
-    fields = {f"metadata.{name}": 1 for name in (*_FIELDS, "detail.comments")} | {"position": 1}
+    fields = {f"metadata.{name}": 1 for name in (*_FIELDS, "detail.comments")} | {"position": 1, "arranged": 1}
     # A node whose type isn't installed may be a section, so it is included. It isn't live and can't contain nodes.
     documents = database()[NODES].find({"metadata.type": {"$nin": list(registry.non_sections())}}, fields)
     return Tree(version, read_documents(NODES, documents, _section))
@@ -229,4 +234,5 @@ def _section(document: Mapping[str, Any]) -> SectionEntry:
     if not (isinstance(comments, str) and isinstance(position, str)):
         raise Malformed("detail.comments or position has another type")
     values = {name: metadata[name] for name in _FIELDS}
-    return SectionEntry(document["_id"], **values, comments=comments, position=position)
+    is_arranged = document.get("arranged") is True
+    return SectionEntry(document["_id"], **values, comments=comments, position=position, is_arranged=is_arranged)

@@ -93,11 +93,11 @@ def arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Obj
         TooBusy: Other writers kept moving the nodes.
     """
     with _invalidating():
+        _start(section_id)
         return _arrange(section_id, seen, wanted)
 
 
 def _arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[ObjectId]) -> int:
-    assign_positions(section_id)
     inside = {"_id": {"$in": list(seen)}, "metadata.parent_id": section_id}
     present = {document["_id"] for document in database()[NODES].find(inside, {"_id": 1})}
     before, after = ([node_id for node_id in order if node_id in present] for order in (seen, wanted))
@@ -120,7 +120,7 @@ def move_to_start(section_id: ObjectId, node_id: ObjectId) -> bool:
         TooBusy: Other writers kept changing the node.
     """
     with _invalidating():
-        assign_positions(section_id)
+        _start(section_id)
         return _put(section_id, node_id)
 
 
@@ -131,9 +131,39 @@ def move_to_end(section_id: ObjectId, node_id: ObjectId) -> bool:
         TooBusy: Other writers kept changing the node.
     """
     with _invalidating():
-        assign_positions(section_id)
+        _start(section_id)
         last = find_ordered(section_id, {"_id": {"$ne": node_id}}, {}, 1, backwards=True)
         return _put(section_id, node_id, behind=last[0]["_id"] if last else None)
+
+
+def move_next_to(section_id: ObjectId, node_id: ObjectId, anchor_id: ObjectId, *, is_before: bool) -> bool:
+    """Move a node directly before or after another node in its section.
+
+    Return False if one of them is no longer in the section.
+
+    Raises:
+        TooBusy: Other writers kept changing the nodes.
+    """
+    with _invalidating():
+        _start(section_id)
+        if is_before:
+            return _put(section_id, node_id, ahead_of=anchor_id)
+        return _put(section_id, node_id, behind=anchor_id)
+
+
+def sort_by_name(section_id: ObjectId) -> None:
+    """List a section by name again. The manual order is lost."""
+    with _invalidating():
+        nodes = database()[NODES]
+        nodes.update_one({"_id": section_id}, {"$unset": {"arranged": ""}})
+        nodes.update_many({"metadata.parent_id": section_id}, {"$unset": {"position": ""}})
+
+
+def _start(section_id: ObjectId) -> None:
+    """Begin to sort a section manually, unless it is already sorted manually. The order stays the same for now."""
+    assign_positions(section_id)
+    if not tree.current().is_by_hand(section_id):
+        database()[NODES].update_one({"_id": section_id}, {"$set": {"arranged": True}})
 
 
 @contextmanager

@@ -239,6 +239,8 @@ def _type_context(request: HttpRequest, node: Node | Photo) -> dict[str, Any]:
     moment = now()
     if node.content_type.is_of_author:
         return byline_context(request, bylines.author_slugs(node), moment)
+    if tree.current().is_by_hand(node.pk):
+        return _by_hand(request, node, moment)
     match node.content_type.lists:
         case content.NEWEST:
             return _newest_posts(request, node, moment)
@@ -246,8 +248,6 @@ def _type_context(request: HttpRequest, node: Node | Photo) -> dict[str, Any]:
             return _upcoming(request, node, moment)
         case content.BY_NAME:
             return {"sections": tree.current().live_children(node.pk, moment)} | _pages(request, node, moment)
-        case content.BY_HAND:
-            return _by_hand(request, node, moment)
         case content.PHOTOS:
             return {
                 "listing": paginate(

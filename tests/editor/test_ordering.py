@@ -8,6 +8,7 @@ from bson import ObjectId
 from cms.testing.build import EDITOR, node, nonce, save, stored
 from cms.testing.editors import fields
 from editor import ordering as view
+from nodes.models import tree
 from nodes.selectors import by_hand
 from nodes.services import ordering, trash
 
@@ -111,14 +112,48 @@ def test_invalid_order_moves_nothing(editor, book, chapters):
     assert by_hand.all_nodes(stored(elsewhere)["parent_id"], size=5)[0][0].pk == elsewhere
 
 
-def test_order_is_offered_only_in_ordered_sections(editor, book, chapters):
-    ann, folder = editor(), node("folder", "folder")
+def test_order_is_offered_only_in_sections_without_dates(editor, book, chapters):
+    ann, blog = editor(), node("blog", "blog")
     link = 'href="/admin/nodes/node/{}/order/"'
     assert link.format(book) in ann.client.get(f"/admin/nodes/node/{book}/change/").content.decode()
-    for other in (folder, chapters[0]):
+    for other in (blog, chapters[0]):
         assert link.format(other) not in ann.client.get(f"/admin/nodes/node/{other}/change/").content.decode()
         assert ann.client.get(address(other))["Location"] == f"/admin/nodes/node/{other}/change/"
         assert ann.client.post(address(other), {"seen": ""})["Location"] == f"/admin/nodes/node/{other}/change/"
+
+
+def test_folder_is_sorted_by_name_until_it_is_arranged(editor, client, mongo):
+    ann, folder = editor(), node("folder", "folder")
+    a, b = (node(slug=slug, parent=folder) for slug in "ab")
+    inner = node("folder", "0", parent=folder)
+
+    def seen() -> list[str]:
+        return re.findall(r'<h2><a href="/folder/(\w)"', client.get("/folder").content.decode())
+
+    assert seen() == ["a", "b", "0"]
+    assert "sorted by name" in ann.client.get(address(folder)).content.decode()
+    send(ann, folder, shown(ann, folder), up=str(b))
+    assert seen() == ["0", "b", "a"]
+    assert [section.id for section in tree.current().children[folder]] == [inner]
+    node(slug="1", parent=folder)
+    assert seen() == ["0", "b", "a", "1"]
+    form = shown(ann, folder)
+    assert "Sort by name" in ann.client.get(address(folder)).content.decode()
+    page = send(ann, folder, form, by_name="1").content.decode()
+    assert "This section is sorted by name again." in page
+    assert seen() == ["1", "a", "b", "0"]
+    assert mongo["cms.nodes"].count_documents({"position": {"$exists": True}}) == 0
+    assert "arranged" not in mongo["cms.nodes"].find_one({"_id": folder})
+    assert order(folder) == "01ab"
+
+
+def test_section_that_is_always_arranged_keeps_its_order(editor, book, chapters):
+    ann = editor()
+    ordering.move_to_start(book, chapters[4])
+    assert "Sort by name" not in ann.client.get(address(book)).content.decode()
+    page = ann.client.post(address(book), {"by_name": "1"}, follow=True).content.decode()
+    assert "Sections of this type are always sorted manually." in page
+    assert order(book) == "eabcd"
 
 
 def test_readers_see_the_new_order_at_once(editor, client, book, chapters):

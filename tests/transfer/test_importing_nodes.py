@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from cms.testing import build
 from marginalia.mongo.connection import database
 from nodes.models import tree
-from nodes.services import drafts, editing
+from nodes.selectors import by_hand
+from nodes.services import drafts, editing, ordering
 from nodes.services.site import invalidate
 from nodes.types import TagChange
 from reader.page_cache import storage
@@ -232,6 +233,17 @@ class TestHtml:
         assert importing_nodes.import_node(record).outcome is Outcome.NEW
         assert self.stored(mongo, record) == (self.TEXT, "html")
         assert importing_nodes.import_node(record).outcome is Outcome.SAME
+
+
+def test_arranged_folder_keeps_its_order(mongo):
+    folder = build.node("folder", "folder")
+    first, last = (build.node(slug=slug, parent=folder) for slug in "ab")
+    ordering.move_to_start(folder, last)
+    records = [*exported.sections(Selection()), *exported.leaves(Selection())]
+    mongo["cms.nodes"].delete_many({})
+    assert [importing_nodes.import_node(record).outcome for record in records] == [Outcome.NEW] * 3
+    assert tree.fresh().is_by_hand(folder)
+    assert [node.pk for node in by_hand.all_nodes(folder, size=2)[0]] == [last, first]
 
 
 def test_unversioned_change_is_skipped_without_an_author(mongo):
