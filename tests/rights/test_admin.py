@@ -30,6 +30,7 @@ password_change/                                       owema   owema
 password_change/done/                                  owema   -
 autocomplete/                                          a       -
 jsi18n/                                                owema   -
+search/                                                owema   -
 nodes/node/                                            owea    owea
 nodes/node/tree/                                       ea      -
 nodes/node/add/                                        owea    owea
@@ -43,6 +44,7 @@ nodes/node/tags/                                       owea    -
 nodes/node/photos/                                     owea    -
 nodes/node/choose/                                     owea    -
 nodes/node/link-to/                                    owea    -
+nodes/node/targets/                                    owea    -
 nodes/node/trash/                                      owea    -
 nodes/node/broken-links/                               owea    -
 nodes/node/<objectid:node_id>/change/                  oea     oea
