@@ -159,6 +159,10 @@ def _can_manage(request: HttpRequest, account: User | None) -> bool:
     return account is None or roles.can_manage(request.user, account)
 
 
+def _can_manage_role(request: HttpRequest, group: Group | None) -> bool:
+    return group is None or roles.can_manage_role(request.user, group)
+
+
 def _send_link(request: HttpRequest, user: User) -> None:
     """Queue the email with the link, or show the link to the administrator if the site has no email server."""
     origin, days = links.origin(request), invitations.valid_days()
@@ -189,9 +193,16 @@ class RoleAdmin(CheckedLists, GroupAdmin):
     list_display = ("name", "description")
     filter_horizontal = ()
 
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return super().has_change_permission(request, obj) and _can_manage_role(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and _can_manage_role(request, obj)
+
     def formfield_for_manytomany(self, db_field: ManyToManyField, request: HttpRequest, **kwargs: Any) -> Any:
         # Replace Django's two list boxes, because screen readers can't find their labels.
-        return super().formfield_for_manytomany(db_field, request, **kwargs, widget=forms.CheckboxSelectMultiple)
+        kwargs |= {"widget": forms.CheckboxSelectMultiple, "queryset": roles.grantable(request.user)}
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     @admin.display(description=_("Permissions of this role"))
     def description(self, group: Group) -> str:

@@ -3,6 +3,8 @@
 Users can only manage accounts and assign roles that have no permissions beyond their own.
 """
 
+from typing import Any
+
 from django.contrib.auth.models import Group, Permission, User
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
@@ -27,7 +29,21 @@ def assignable(manager: User) -> QuerySet[Group]:
     groups = Group.objects.all()
     if manager.is_superuser:
         return groups
-    return groups.filter(pk__in=[group.pk for group in groups if _names(group.permissions) <= _held(manager)])
+    return groups.filter(pk__in=[group.pk for group in groups if can_manage_role(manager, group)])
+
+
+def can_manage_role(manager: User, group: Group) -> bool:
+    """Return whether a group has no permissions beyond those of `manager`."""
+    return manager.is_superuser or set(_named(group.permissions.all())) <= _held(manager)
+
+
+def grantable(manager: User) -> QuerySet[Permission]:
+    """Return the permissions that `manager` can give to a role."""
+    permissions = Permission.objects.all()
+    if manager.is_superuser:
+        return permissions
+    named, held = _named(permissions), _held(manager)
+    return permissions.filter(pk__in=[pk for name, pk in named.items() if name in held])
 
 
 def can_manage(manager: User, account: User) -> bool:
@@ -43,6 +59,7 @@ def _held(account: User) -> set[str]:
     return permissions
 
 
-def _names(permissions: QuerySet[Permission]) -> set[str]:
-    named = permissions.values_list("content_type__app_label", "codename")
-    return {f"{app_label}.{codename}" for app_label, codename in named}
+def _named(permissions: QuerySet[Permission]) -> dict[str, Any]:
+    """Return the ids of permissions, keyed by name, such as "nodes.add_node"."""
+    rows = permissions.values_list("content_type__app_label", "codename", "pk")
+    return {f"{app_label}.{codename}": pk for app_label, codename, pk in rows}

@@ -326,6 +326,18 @@ class TestRights:
         assert [administrator.post(url, sent).status_code for url in (form, password, again)] == [403, 403, 403]
         assert root.post(form, {**sent, "is_superuser": "on"}).status_code == 302
 
+    def test_role_gets_no_permission_that_the_administrator_lacks(self, administrator, root, group):
+        proofreaders = group("Proofreaders")
+        form = reverse("admin:auth_group_change", args=[proofreaders.pk])
+        permissions = {permission.codename: str(permission.pk) for permission in Permission.objects.all()}
+        sent = {"name": "Proofreaders", "permissions": [permissions["change_node"]]}
+        assert administrator.post(form, sent).status_code == 302
+        above = {**sent, "permissions": [permissions["change_node"], permissions["delete_session"]]}
+        assert administrator.post(form, above).status_code == 200
+        assert [permission.codename for permission in proofreaders.permissions.all()] == ["change_node"]
+        assert root.post(form, above).status_code == 302
+        assert administrator.post(form, sent).status_code == 403
+
     def test_administrator_cannot_become_a_superuser(self, administrator):
         chief = User.objects.get(username="chief")
         sent = {"username": "chief", "email": chief.email, "is_active": "on", "is_staff": "on", "is_superuser": "on"}
