@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from cms.accounts.views import AcceptInvitationView, LoginView, PasswordResetView
+from cms.accounts.views import AcceptInvitationView, LoginView, NameView, PasswordResetView
 from cms.middleware import HEALTH_CHECKS
 from cms.requests.metrics import scraping
 
@@ -22,6 +22,7 @@ urlpatterns = [
     path(scraping.PATH, scraping.not_found, name="metrics"),
     path("admin/password-reset/", include(password_reset)),
     path("admin/invitation/<uidb64>/<token>/", AcceptInvitationView.as_view(), name="accept_invitation"),
+    path("admin/name/", admin.site.admin_view(NameView.as_view()), name="account_name"),
     path("admin/", admin.site.urls),
     # The login page for readers who have an account, because the admin's login page accepts only staff.
     path("log-in", LoginView.as_view(), name="login"),

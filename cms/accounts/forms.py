@@ -1,4 +1,4 @@
-"""The forms for inviting people, for changing accounts, and for accepting an invitation."""
+"""The forms for inviting people, for changing accounts and names, and for accepting an invitation."""
 
 from typing import Any
 
@@ -76,21 +76,34 @@ class AccountForm(UserChangeForm):
         return cleaned
 
 
-class AcceptInvitationForm(SetPasswordForm):
-    """Django's form for setting a password, with the name that readers see."""
+class NameForm(forms.Form):
+    """A form for the name that readers see."""
 
     name = forms.CharField(
         label=gettext_lazy("Your name"),
         max_length=User._meta.get_field("first_name").max_length,
-        help_text=gettext_lazy("Readers see this name with your posts and comments."),
-        widget=forms.TextInput(attrs={"autocomplete": "name", "autofocus": True}),
+        help_text=gettext_lazy("Readers see this name with your new posts and comments."),
+        widget=forms.TextInput(attrs={"autocomplete": "name", "autofocus": True, "class": "vTextField"}),
     )
-    field_order = ("name", "new_password1", "new_password2")
 
     def clean_name(self) -> str:
         name = str(self.cleaned_data["name"])
         if is_blank(name):
             raise ValidationError(_("Enter a name."))
+        return name
+
+    def store(self, user: User) -> None:
+        """Set the name of an account."""
+        User.objects.filter(pk=user.pk).update(first_name=self.cleaned_data["name"], last_name="")
+
+
+class AcceptInvitationForm(NameForm, SetPasswordForm):
+    """Django's form for setting a password, with the name that readers see."""
+
+    field_order = ("name", "new_password1", "new_password2")
+
+    def clean_name(self) -> str:
+        name = super().clean_name()
         self.user.first_name, self.user.last_name = name, ""  # the password must not be similar to the name
         return name
 

@@ -1,4 +1,4 @@
-"""The login page for readers, invitations, and password resets.
+"""The login page for readers, invitations, names, and password resets.
 
 Requests for a reset are throttled, and a job sends the emails.
 """
@@ -6,6 +6,7 @@ Requests for a reset are throttled, and a job sends the emails.
 import secrets
 from typing import Any
 
+from django.contrib import admin, messages
 from django.contrib.auth import login
 from django.contrib.auth import views as auth_views
 from django.http import HttpRequest, HttpResponse
@@ -18,7 +19,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView
 
 from cms.accounts import invitations, throttling
-from cms.accounts.forms import AcceptInvitationForm
+from cms.accounts.forms import AcceptInvitationForm, NameForm
 from cms.accounts.password_reset_email import QueuedResetForm
 from marginalia.comments.posting import ip_hash
 from marginalia.mongo import rate_limit
@@ -90,3 +91,24 @@ class AcceptInvitationView(auth_views.PasswordResetConfirmView):
 
     def _expired(self) -> HttpResponse:
         return self.render_to_response(self.get_context_data() | {"title": _("This link doesn't work")}, status=410)
+
+
+class NameView(FormView):
+    """The page with which users change the name that readers see. Only staff have this page."""
+
+    form_class = NameForm
+    template_name = "admin/name.html"
+    success_url = reverse_lazy("admin:index")
+
+    def get_initial(self) -> dict[str, Any]:
+        return {"name": self.request.user.get_full_name()}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        shared = admin.site.each_context(self.request)
+        context: dict[str, Any] = super().get_context_data(**shared, title=_("Your name"), **kwargs)
+        return context
+
+    def form_valid(self, form: NameForm) -> HttpResponseBase:
+        form.store(self.request.user)
+        messages.success(self.request, _("Your name was changed."))
+        return super().form_valid(form)

@@ -11,11 +11,13 @@ from django.utils.translation import gettext as _
 from editor import extensions, working_copies
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting.policy import is_moderator
+from marginalia.markup.characters import is_blank
 from marginalia.mongo.clock import now
 from marginalia.tasks import queue
 from nodes import access, content
 from nodes.selectors import lists, waiting
 from nodes.selectors.lists import ANY, Filters, Row
+from nodes.types import Actor
 from photos.services import sweeping
 
 # Maximum number of pending comments on the Dashboard. The oldest comments are shown.
@@ -50,6 +52,8 @@ def context(user: Any) -> dict[str, Any]:
         "may_publish": user.has_perm("nodes.publish_node"),
         "may_set": access.may_set_up(user),
         "may_write": may_write,
+        # The name with which the next post is signed, if the user hasn't set a name.
+        "unnamed": Actor.of(user).name if may_write and is_blank(user.get_full_name()) else "",
         "may_add_photos": access.may_add_photos(user),
         "coming": waiting.coming(own, moment) if may_write else [],
         "changed": waiting.changed(own) if may_write else [],

@@ -139,6 +139,7 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     "auth_group_change": _one("auth/group", Group, "change"),
     "auth_group_history": _one("auth/group", Group, "history"),
     "auth_group_delete": _one("auth/group", Group, "delete"),
+    "account_name": _at("/admin/name/"),
     "auth_user_changelist": _at("/admin/auth/user/"),
     "auth_user_add": _at("/admin/auth/user/add/"),
     "auth_user_change": _one("auth/user", get_user_model(), "change"),

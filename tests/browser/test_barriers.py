@@ -125,6 +125,7 @@ NO_PAGE = {
     "nodes_photo_go_back",
     "nodes_photo_trash",
     "marginalia_comments_moderation_decide",
+    "auth_user_invitation",
     "nodes_sitesettings_preview",
     # Nobody has access, because stored comments are read-only.
     *(

@@ -22,6 +22,7 @@ from tests.rights.world import LETTERS, NOT_TOLD, Thing, World, body, is_refused
 TABLE = r"""
                                                        get     post
 jobs/                                                  a       a
+search/                                                owema   -
 tokens/                                                oweam   oweam
 (start)                                                owema   owema
 login/                                                 nr      +
