@@ -93,9 +93,9 @@ class AccountAdmin(CheckedLists, UserAdmin):
         """
         if invitations.is_invited(user):
             return format_html(
-                '{} <button class="button" formaction="{}" formnovalidate>{}</button>',
+                # The button belongs to another form. Otherwise, Enter in any field would press it.
+                '{} <button class="button" form="invitation">{}</button>',
                 gettext("Invited, not accepted yet"),
-                reverse("admin:auth_user_invitation", args=[user.pk]),
                 gettext("Send the link again") if invitations.can_email() else gettext("Create a new link"),
             )
         return format_html(
@@ -134,8 +134,7 @@ class AccountAdmin(CheckedLists, UserAdmin):
             raise PermissionDenied
         if user is None:
             raise Http404
-        if user.is_active and invitations.is_invited(user):
-            invitations.renew(user)
+        if invitations.is_invited(user) and invitations.renew(user):
             self.log_change(request, user, [{"changed": {"fields": ["invitation"]}}])
             _send_link(request, user)
         else:

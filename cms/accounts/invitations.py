@@ -7,6 +7,7 @@ PASSWORD_RESET_TIMEOUT seconds, and only until the account's password, email add
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.core.mail import EmailMessage
@@ -53,10 +54,13 @@ def find_account(email: str) -> User | None:
     return User.objects.filter(Q(email__iexact=email) | Q(username__iexact=email)).first()
 
 
-def renew(user: User) -> None:
-    """Make earlier links invalid. Every unusable password is different, and the links depend on it."""
-    user.set_unusable_password()
-    user.save(update_fields=["password"])
+def renew(user: User) -> bool:
+    """Make earlier links invalid. Return whether the invitation hasn't been accepted meanwhile.
+
+    Every unusable password is different, and the links depend on it.
+    """
+    former, user.password = user.password, make_password(None)
+    return bool(User.objects.filter(pk=user.pk, password=former, is_active=True).update(password=user.password))
 
 
 def link(user: User, origin: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 
+from django.contrib.auth import get_user_model
 from playwright.sync_api import Page, expect
 
 from tests.browser.people import PASSWORD
@@ -10,7 +11,7 @@ from tests.browser.people import PASSWORD
 def press_until_focused(page: Page, label: str) -> None:
     """Press Tab until the field or button with this label has the focus."""
     wanted = page.get_by_label(label, exact=True).or_(page.get_by_role("button", name=label, exact=True)).first
-    for _ in range(20):
+    for _ in range(60):
         if wanted.evaluate("element => element === document.activeElement"):
             return
         page.keyboard.press("Tab")
@@ -48,3 +49,18 @@ def test_person_is_invited_and_signs_the_first_post_by_keyboard(browsing, accoun
     expect(ada).to_have_url(re.compile("/change/"))
     ada.goto("/admin/nodes/node/")
     expect(ada.get_by_role("main")).to_contain_text("Ada Lindqvist")
+
+
+def test_enter_saves_the_account_and_the_button_creates_a_new_link(browsing, account, settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+    ada = get_user_model().objects.create_user("ada@example.org", "ada@example.org", is_staff=True)
+    root = browsing(account("root"))
+    root.goto(f"/admin/auth/user/{ada.pk}/change/")
+    root.get_by_label("Name:", exact=True).fill("Ada")
+    root.keyboard.press("Enter")
+    expect(root.locator(".messagelist .success")).to_be_visible()
+    expect(root.get_by_role("row", name="ada@example.org")).to_contain_text("Ada")
+    root.goto(f"/admin/auth/user/{ada.pk}/change/")
+    press_until_focused(root, "Create a new link")
+    root.keyboard.press("Enter")
+    expect(root.locator(".messagelist code")).to_contain_text("/admin/invitation/")

@@ -209,7 +209,7 @@ class TestSendingAgain:
         page = root.get(reverse("admin:auth_user_change", args=[ada.pk])).content.decode()
         again = reverse("admin:auth_user_invitation", args=[ada.pk])
         assert "Send the link again" in page
-        assert f'formaction="{again}"' in page
+        assert f'<form id="invitation" method="post" action="{again}">' in page
         assert root.get(again).status_code == 405
         assert root.post(again).status_code == 302
         new = emailed_path()
@@ -224,6 +224,12 @@ class TestSendingAgain:
         answer = root.post(reverse("admin:auth_user_invitation", args=[ada.pk]), follow=True)
         assert "inactive, or the invitation has already been accepted" in answer.content.decode()
         assert worker.work() is None
+
+    def test_password_that_was_set_meanwhile_is_kept(self, path):
+        stale = User.objects.get(email="ada@example.org")
+        accept(path)
+        assert not invitations.renew(stale)
+        assert Client().login(username="ada@example.org", password=PASSWORD)
 
     def test_withdrawn_invitation_is_not_emailed(self, root):
         invite(root)
