@@ -1,4 +1,4 @@
-"""The page tree: all pages and posts, with sections that editors open and close.
+"""The page tree: all pages and posts, with sections that editors open and close, and pages that they move.
 
 The URL lists the open sections. A script loads further levels one at a time, from this same page.
 """
@@ -9,31 +9,39 @@ from typing import Any
 from urllib.parse import urlencode
 
 from bson import ObjectId
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods
 
 from editor.lists import node_state
 from editor.site import render_page
 from marginalia.mongo.clock import now
 from nodes import access
+from nodes.access import TOP, NodePermission
+from nodes.actions import REFUSALS, Move, PlaceNextTo, reason_of
 from nodes.models import Node, tree
-from nodes.selectors import levels
+from nodes.selectors import by_hand, editable_nodes, levels
 from nodes.selectors.lists import COUNTED
 
 # Maximum number of sections that the page opens. Each one needs a query.
 MOST_OPEN = 30
+BEFORE, AFTER, INTO = "before", "after", "into"
 
 Levels = dict[ObjectId | None, tuple[list[Node], str]]
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def page_tree(request: HttpRequest) -> HttpResponse:
-    """Show the tree below a section, or from the top level, with the sections in `open` opened."""
+    """Show the tree below a section, or from the top level, with the sections in `open` opened. Move a node."""
     if not access.sees_all(request.user):
         raise PermissionDenied
+    if request.method == "POST":
+        return _move(request)
     top_id = _section_id(request.GET.get("section", ""))
     open_ids = _open_ids(request)
     moment = now()
@@ -45,6 +53,7 @@ def page_tree(request: HttpRequest) -> HttpResponse:
     level = _level(read, top_id, levels.count_contents(sections), moment)
     chain = tree.current().ancestors(top_id) or []
     context: dict[str, Any] = {"level": level, "open_ids": open_ids, "top_id": top_id, "chain": chain, "has_tree": True}
+    context["may_move"] = not access.changes_unpublished_only(request.user)
     return render_page(request, "tree", _("Pages and posts"), **context)
 
 
@@ -94,12 +103,17 @@ def _level(
 ) -> dict[str, Any]:
     """Return a level for the template. The rows of open sections contain the next level."""
     nodes, after = read[section_id]
+    section = tree.current().sections.get(section_id) if section_id else None
+    is_arrangeable = section is not None and section.content_type.is_arrangeable()
+    ids = [node.pk for node in nodes] if is_arrangeable else [None] * len(nodes)
     rows = []
-    for node in nodes:
+    for node, previous, following in zip(nodes, [None, *ids], [*ids[1:], None], strict=False):
         inside = contents.get(node.pk, levels.Contents())
         row = {
             "node": node,
             "state": node_state(node, moment),
+            "previous": previous,
+            "following": following,
             "opens": bool(inside.nodes),
             "pages": _counted(inside.nodes, ngettext("%(n)s page", "%(n)s pages", inside.nodes)),
             "photos": _counted(inside.photos, ngettext("%(n)s photo", "%(n)s photos", inside.photos)),
@@ -113,3 +127,69 @@ def _level(
 def _counted(number: int, text: str) -> str:
     """Return a count as text, or "" for zero."""
     return text % {"n": f"{COUNTED:,}+" if number > COUNTED else f"{number:,}"} if number else ""
+
+
+def _move(request: HttpRequest) -> HttpResponse:
+    """Move a node as specified in `move`: NODE:NONCE:PLACE:TARGET, with the place "before", "after" or "into"."""
+    node_text, nonce_text, place, target_text = (*request.POST.get("move", "").split(":"), "", "", "", "")[:4]
+    target_id = None if (place, target_text) == (INTO, TOP) else _id(target_text)
+    node_id, seen = _id(node_text), _id(nonce_text)
+    if place not in (BEFORE, AFTER, INTO):
+        raise Http404
+    user = request.user
+    undone = ""
+    try:
+        before = access.node(user, node_id, NodePermission.VIEW).node
+        undone = _present_place(before, target_id)
+        if place == INTO:
+            Move(user=user, node_id=node_id, seen=seen, place={"parent_id": target_id}).execute()
+        elif target_id:
+            PlaceNextTo(user=user, node_id=node_id, seen=seen, anchor_id=target_id, is_before=place == BEFORE).execute()
+    except REFUSALS as error:
+        messages.error(request, format_html(_("The page wasn't moved. {}"), reason_of(error)))
+    else:
+        _report(request, before, undone)
+    return HttpResponseRedirect(f"{request.get_full_path()}#node-{node_id}")
+
+
+def _id(text: str) -> ObjectId:
+    if not ObjectId.is_valid(text):
+        raise Http404(_("This page doesn't exist, or you don't have permission to view it."))
+    return ObjectId(text)
+
+
+def _present_place(node: Node, target_id: ObjectId | None) -> str:
+    """Return the place to which "Undo" moves a node back, as PLACE:TARGET."""
+    section_id = node.metadata.parent_id
+    if section_id is None:
+        return f"{INTO}:{TOP}"
+    target = editable_nodes.load(target_id) if target_id else None
+    is_within = target is not None and target.node.metadata.parent_id == section_id
+    if is_within or tree.current().is_by_hand(section_id):
+        previous, following = by_hand.sibling_ids(section_id, node.pk)
+        if previous or following:
+            return f"{AFTER}:{previous}" if previous else f"{BEFORE}:{following}"
+    return f"{INTO}:{section_id}"
+
+
+def _report(request: HttpRequest, before: Node, undone: str) -> None:
+    """Add a message about a move, with a button that moves the node back."""
+    moved = access.node(request.user, before.pk, NodePermission.VIEW)
+    if moved.node.metadata.parent_id == before.metadata.parent_id:
+        text = _("“{}” was moved.")
+        message = format_html(text, before.metadata.title)
+    else:
+        text = _("“{}” was moved to {}. Old URLs redirect there.")
+        message = format_html(text, before.metadata.title, moved.node.get_absolute_url())
+    button = _undo_button(request, f"{before.pk}:{moved.live.nonce}:{undone}")
+    messages.success(request, format_html("{} {}", message, button))
+
+
+def _undo_button(request: HttpRequest, move: str) -> SafeString:
+    """Return a button that submits a move with the page's "undo" form."""
+    return format_html(
+        '<button type="submit" form="undo" formaction="{}" name="move" value="{}" class="button undo">{}</button>',
+        request.get_full_path(),
+        move,
+        _("Undo"),
+    )

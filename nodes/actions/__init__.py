@@ -17,7 +17,7 @@ from nodes.actions.bulk import (
 )
 from nodes.actions.create import CreateNode, Duplicate
 from nodes.actions.drafts import DiscardDraft, PublishDraft, SaveDraft, ScheduleDraft, UnscheduleDraft
-from nodes.actions.order import Order, SortByName
+from nodes.actions.order import Order, PlaceNextTo, SortByName
 from nodes.actions.save import Move, Publish, SaveNode, Schedule, Unpublish
 from nodes.actions.tag import Tag
 from nodes.actions.trash import Delete, Restore, Trash
@@ -31,6 +31,7 @@ __all__ = [
     "Move",
     "NodeAction",
     "Order",
+    "PlaceNextTo",
     "Publish",
     "PublishDraft",
     "PublishListed",

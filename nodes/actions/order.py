@@ -9,8 +9,10 @@ from django.utils.translation import gettext as _
 from nodes import access
 from nodes.access import NodePermission
 from nodes.actions.base import NodeAction
+from nodes.actions.save import Move
 from nodes.content import BY_NAME
-from nodes.errors import InvalidPlace
+from nodes.errors import InvalidPlace, NodeGone
+from nodes.models import tree
 from nodes.selectors.editable_nodes import Editable
 from nodes.services import ordering
 
@@ -87,3 +89,47 @@ class SortByName(Order):
         self.check()
         ordering.sort_by_name(self.node_id)
         return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceNextTo(NodeAction):
+    """The action that moves a node next to another node, which can be in another section.
+
+    Attributes:
+        seen: The nonce of the version that the user saw.
+        anchor_id: The node next to which the node is moved.
+        is_before: Whether the node is moved before `anchor_id` rather than after it.
+    """
+
+    seen: ObjectId
+    anchor_id: ObjectId
+    is_before: bool
+
+    needs = NodePermission.VIEW
+
+    def execute(self) -> None:
+        """Check permissions and rules, then move the node.
+
+        In a section that isn't sorted manually, a node from another section gets the place that its name or date
+        implies. If the node is already in such a section, the section is sorted manually from now on.
+
+        Raises:
+            InvalidPlace: The section can't contain the node, or can't be arranged.
+            NodeGone: One of the nodes was moved meanwhile.
+            TooBusy: Other writers kept changing the nodes.
+            NodeError: The move is refused for another reason, as for `Move`.
+        """
+        anchor = access.node(self.user, self.anchor_id, NodePermission.VIEW).node
+        section_id = anchor.metadata.parent_id
+        comes_from_elsewhere = self.check().node.metadata.parent_id != section_id
+        is_arranged = not comes_from_elsewhere or tree.current().is_by_hand(section_id)
+        if is_arranged:
+            if section_id is None:
+                raise InvalidPlace(_("The top level is always sorted by name. To order the menu, use the settings."))
+            Order(user=self.user, node_id=section_id).check()
+        if comes_from_elsewhere:
+            Move(user=self.user, node_id=self.node_id, seen=self.seen, place={"parent_id": section_id}).execute()
+        if not (is_arranged and section_id):
+            return
+        if not ordering.move_next_to(section_id, self.node_id, self.anchor_id, is_before=self.is_before):
+            raise NodeGone(self.node_id)

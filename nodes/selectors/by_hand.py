@@ -121,6 +121,19 @@ def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
     return previous, following
 
 
+def sibling_ids(section_id: ObjectId, node_id: ObjectId) -> tuple[ObjectId | None, ObjectId | None]:
+    """Return the ids of the nodes that come directly before and after a node in its section, live or not."""
+    stored = find_spot(section_id, node_id)
+    if stored is None:
+        return None, None
+    before = find_ordered(section_id, stored.before(), {"_id": 1}, 1, backwards=True)
+    if stored.position and not before:
+        before = find_ordered(section_id, {"position": None}, {"_id": 1}, 1, backwards=True)
+    after = find_ordered(section_id, stored.after(), {"_id": 1}, 1)
+    previous, following = (next((document["_id"] for document in documents), None) for documents in (before, after))
+    return previous, following
+
+
 def find_spot(section_id: ObjectId | None, node_id: ObjectId) -> Spot | None:
     """Return the spot of a node in a section, or None if the node isn't in this section."""
     wanted = {"_id": node_id, "metadata.parent_id": section_id}

@@ -1,12 +1,14 @@
 """The page tree: levels, open sections, counts, and long sections."""
 
 import re
+from html import unescape
 
 import pytest
 from bson import ObjectId
+from django.contrib.auth.models import Permission
 
-from cms.testing.build import node
-from nodes.selectors import levels
+from cms.testing.build import node, nonce
+from nodes.selectors import levels, stored_nodes
 from nodes.services import ordering
 from tests.support.commands import explain, stages
 from tests.support.nodes.photo_build import gallery, upload
@@ -114,3 +116,82 @@ def test_level_and_counts_use_indexes(mongo, site, commands):
     lookups = [stage for stage in explain(mongo, aggregate)["stages"] if "$lookup" in stage]
     assert len(lookups) == 2
     assert all(stage["indexesUsed"] and stage["collectionScans"] == 0 for stage in lookups)
+
+
+class TestMoves:
+    """The position of a page after it was moved in the tree, and after Undo."""
+
+    def move(self, person, node_id: ObjectId, place: str, target: ObjectId | str, seen: ObjectId | None = None) -> str:
+        """Move a page as the form does, and return the page with the message."""
+        form = {"move": f"{node_id}:{seen or nonce(node_id)}:{place}:{target}"}
+        page = person.client.post(TREE, form, follow=True)
+        assert page.redirect_chain[0][0] == f"{TREE}#node-{node_id}"
+        return page.content.decode()
+
+    def undo(self, person, html: str) -> None:
+        address, value = re.search(r'form="undo" formaction="([^"]+)" name="move" value="([^"]+)"', html).groups()
+        assert "The page wasn't moved" not in person.client.post(address, {"move": value}, follow=True).content.decode()
+
+    def test_page_is_moved_within_its_section_and_back(self, editor, book, chapters):
+        ann = editor()
+
+        def order() -> list[str]:
+            return titles(ann, f"?open={book}")[1:]
+
+        html = ann.client.get(TREE, {"open": str(book)}).content.decode()
+        assert html.count("Move up") == html.count("Move down") == 4
+        page = self.move(ann, chapters[4], "before", chapters[1])
+        assert "“E” was moved." in page
+        assert order() == ["A", "E", "B", "C", "D"]
+        self.undo(ann, page)
+        assert order() == ["A", "B", "C", "D", "E"]
+        page = self.move(ann, chapters[0], "after", chapters[2])
+        assert order() == ["B", "C", "A", "D", "E"]
+        self.undo(ann, page)
+        assert order() == ["A", "B", "C", "D", "E"]
+
+    def test_page_is_moved_to_another_section_and_back(self, editor, book, chapters):
+        ann, folder = editor(), node("folder", "folder")
+        page = self.move(ann, chapters[1], "into", folder)
+        assert "“B” was moved to /folder/b. Old URLs redirect there." in page
+        assert titles(ann, f"?open={book}&open={folder}") == ["Book", "A", "C", "D", "E", "Folder", "B"]
+        self.undo(ann, page)
+        assert titles(ann, f"?open={book}&open={folder}") == ["Book", "A", "B", "C", "D", "E", "Folder"]
+        self.move(ann, chapters[1], "into", folder)
+        self.move(ann, chapters[1], "before", chapters[4])
+        assert titles(ann, f"?open={book}")[1:6] == ["A", "C", "D", "B", "E"]
+        self.undo(ann, self.move(ann, folder, "into", node("folder", "other")))
+        assert titles(ann) == ["Book", "Folder", "Other"]
+
+    def test_page_dropped_in_a_folder_sorted_by_name_keeps_this_order(self, site, editor):
+        ann, page = editor(), stored_nodes.find(None, "zebra").pk
+        self.move(ann, page, "before", site["inner"])
+        assert titles(ann, f"?open={site['folder']}") == ["Blog", "Folder", "First", "Inner", "Zebra"]
+        self.move(ann, page, "before", site["inner"])
+        assert titles(ann, f"?open={site['folder']}") == ["Blog", "Folder", "First", "Zebra", "Inner"]
+
+    def test_refused_move_gives_the_reason_and_moves_nothing(self, site, editor):
+        ann, zebra = editor(), stored_nodes.find(None, "zebra").pk
+        old, new = (stored_nodes.find(site["blog"], slug).pk for slug in ("old", "new"))
+        for moved, place, target, reason in (
+            (site["folder"], "into", site["inner"], "A section can't be moved into itself"),
+            (zebra, "before", site["folder"], "The top level is always sorted by name."),
+            (old, "before", new, "This section lists its contents by date"),
+            (old, "into", "top", "Content of the type “Blog post” isn't allowed"),
+            (zebra, "into", old, "This section no longer exists."),
+            (zebra, "before", ObjectId(), "This item no longer exists."),
+        ):
+            html = self.move(ann, moved, place, target)
+            assert "The page wasn't moved. " + reason in unescape(html)
+        everything = f"?open={site['folder']}&open={site['inner']}&open={site['blog']}"
+        assert titles(ann, everything) == ["Blog", "New", "Old", "Folder", "First", "Inner", "Deep", "Zebra"]
+        for text in ("", "x", "a:b:c:d", f"{zebra}:{ObjectId()}:beside:{old}", f"{zebra}:{ObjectId()}:before:top"):
+            assert ann.client.post(TREE, {"move": text}).status_code == 404
+
+    def test_user_without_publish_permission_moves_nothing(self, site, editor):
+        ann = editor("ann", is_superuser=False)
+        ann.user.user_permissions.add(*Permission.objects.filter(codename__in=("view_node", "change_node")))
+        assert "tree-moves" not in ann.client.get(TREE).content.decode()
+        html = self.move(ann, stored_nodes.find(None, "zebra").pk, "into", site["folder"])
+        assert "Your account doesn" in html
+        assert stored_nodes.find(None, "zebra")

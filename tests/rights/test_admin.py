@@ -33,7 +33,7 @@ autocomplete/                                          a       -
 jsi18n/                                                owema   -
 search/                                                owema   -
 nodes/node/                                            owea    owea
-nodes/node/tree/                                       ea      -
+nodes/node/tree/                                       ea      ea
 nodes/node/add/                                        owea    owea
 nodes/node/propose-slug/                               owea    -
 nodes/node/undo/                                       -       owema
@@ -140,6 +140,7 @@ QUERIES = {
 }
 POSTED: dict[str, Callable[["Samples"], dict[str, str]]] = {
     "nodes/node/show-typed/": lambda s: {"type": "basic-page"},
+    "nodes/node/tree/": lambda s: {"move": f"{s.things['draft'].id}:{NOTHING}:before:{NOTHING}"},
     "nodes/node/undo/": lambda s: {"items": f"{s.things['trashed'].id}:{NOTHING}"},
     "nodes/photo/describe/": lambda s: {"photo": str(s.photo.id)},
     "nodes/photo/<objectid:photo_id>/go-back/": lambda s: {"content": NOTHING},

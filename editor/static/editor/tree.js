@@ -1,6 +1,7 @@
 // @ts-check
 // The page tree: loads the contents of a section when it is opened, and further pages of long sections.
-// The open sections are remembered in the URL, and in this browser.
+// The open sections are remembered in the URL, and in this browser. Rows are moved by dragging their handles, or with
+// Alt and an arrow key on a handle.
 import { create, find } from "./dom.js";
 
 /**
@@ -75,6 +76,103 @@ function setUp(tree, form) {
   remember();
 }
 
+/**
+ * Return where a row would be dropped: before or after the row below the pointer, or into this row's section.
+ *
+ * @param {HTMLElement} row
+ * @param {number} y
+ */
+function placeAt(row, y) {
+  const { top, height } = row.getBoundingClientRect();
+  const edge = row.querySelector(".tree-section") ? 0.25 : 0.5;
+  const part = (y - top) / height;
+  if (part < edge) return "before";
+  return part > 1 - edge ? "after" : "into";
+}
+
+/**
+ * @param {HTMLElement} tree
+ * @param {HTMLFormElement} form
+ */
+function setUpMoves(tree, form) {
+  /** @type {HTMLElement | null} */
+  let dragged = null;
+
+  const unmark = () => {
+    for (const row of tree.querySelectorAll(".tree-row"))
+      row.classList.remove("drop-before", "drop-after", "drop-into");
+  };
+  /** @param {Event} event */
+  const rowOf = ({ target }) => {
+    const row = target instanceof Element ? target.closest(".tree-row") : null;
+    return dragged && row instanceof HTMLElement && !dragged.contains(row) ? row : null;
+  };
+  // Handles of levels that are loaded later become draggable when the pointer reaches them.
+  tree.addEventListener("pointerover", ({ target }) => {
+    const handle = target instanceof Element ? target.closest(".tree-moves > summary") : null;
+    if (handle instanceof HTMLElement) handle.draggable = true;
+  });
+  tree.addEventListener("dragstart", ({ target, dataTransfer }) => {
+    const item = target instanceof Element && target.matches("summary") ? target.closest("li") : null;
+    if (!item || !dataTransfer) return;
+    dragged = item;
+    item.classList.add("is-dragged");
+    dataTransfer.effectAllowed = "move";
+    dataTransfer.setData("text/plain", "");
+    dataTransfer.setDragImage(/** @type {Element} */ (item.firstElementChild), 0, 0);
+  });
+  tree.addEventListener("dragover", (event) => {
+    const row = rowOf(event);
+    unmark();
+    if (!row) return;
+    event.preventDefault();
+    row.classList.add(`drop-${placeAt(row, event.clientY)}`);
+  });
+  tree.addEventListener("drop", (event) => {
+    const row = rowOf(event);
+    const id = row?.closest("li")?.dataset.move?.split(":")[0];
+    if (!row || !id) return;
+    event.preventDefault();
+    const value = `${dragged?.dataset.move}:${placeAt(row, event.clientY)}:${id}`;
+    form.append(create("input", { type: "hidden", name: "move", value }));
+    form.requestSubmit();
+  });
+  tree.addEventListener("dragend", () => {
+    dragged?.classList.remove("is-dragged");
+    dragged = null;
+    unmark();
+  });
+  tree.addEventListener("keydown", (event) => {
+    const menu = event.target instanceof Element ? event.target.closest(".tree-moves") : null;
+    if (!(menu instanceof HTMLDetailsElement)) return;
+    if (event.key === "Escape") {
+      menu.open = false;
+      find(menu, "summary", HTMLElement)?.focus();
+    }
+    const button = event.altKey ? find(menu, `[data-key=${CSS.escape(event.key)}]`, HTMLButtonElement) : null;
+    if (!button) return;
+    event.preventDefault();
+    form.requestSubmit(button);
+  });
+  document.addEventListener("click", ({ target }) => {
+    for (const menu of tree.querySelectorAll("details[open]")) {
+      if (target instanceof Node && !menu.contains(target)) menu.removeAttribute("open");
+    }
+  });
+
+  // After a move, the focus returns to the handle of the moved row, and screen readers read the message.
+  const item = document.getElementById(location.hash.slice(1));
+  const handle = item && find(item, "summary", HTMLElement);
+  const message = find(document, ".messagelist", HTMLElement);
+  if (handle && message) {
+    message.id = "message-of-move";
+    handle.setAttribute("aria-describedby", message.id);
+    handle.focus();
+  }
+}
+
 const tree = find(document, "#tree", HTMLElement);
 const form = find(document, "#levels", HTMLFormElement);
+const move = find(document, "#move", HTMLFormElement);
+if (tree && move) setUpMoves(tree, move);
 if (tree && form) setUp(tree, form);
