@@ -117,6 +117,7 @@ def _level(
             "opens": bool(inside.nodes),
             "pages": _counted(inside.nodes, ngettext("%(n)s page", "%(n)s pages", inside.nodes)),
             "photos": _counted(inside.photos, ngettext("%(n)s photo", "%(n)s photos", inside.photos)),
+            "files": _counted(inside.files, ngettext("%(n)s file", "%(n)s files", inside.files)),
             "level": _level(read, node.pk, contents, moment) if node.pk in read else None,
         }
         rows.append(row)

@@ -9,7 +9,7 @@ from bson import ObjectId
 
 from marginalia.mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, node_filter
-from nodes.content import NEWEST, UPCOMING
+from nodes.content import FILE, NEWEST, PHOTO, UPCOMING
 from nodes.models import Node, tree
 from nodes.selectors import by_hand, lists
 from nodes.selectors.lists import COUNTED, Filters
@@ -20,10 +20,11 @@ SIZE = 100
 
 @dataclass(frozen=True)
 class Contents:
-    """The numbers of nodes and photos directly in a section. COUNTED + 1 means more than COUNTED."""
+    """The numbers of nodes, photos and files directly in a section. COUNTED + 1 means more than COUNTED."""
 
     nodes: int = 0
     photos: int = 0
+    files: int = 0
 
 
 def level(section_id: ObjectId | None, moment: datetime, *, cursor: str = "") -> tuple[list[Node], str]:
@@ -43,7 +44,7 @@ def level(section_id: ObjectId | None, moment: datetime, *, cursor: str = "") ->
 
 
 def count_contents(section_ids: Iterable[ObjectId]) -> dict[ObjectId, Contents]:
-    """Return the numbers of nodes and photos directly in each section, with a single command."""
+    """Return the numbers of nodes, photos and files directly in each section, with a single command."""
     ids = list(section_ids)
     if not ids:
         return {}
@@ -54,14 +55,18 @@ def count_contents(section_ids: Iterable[ObjectId]) -> dict[ObjectId, Contents]:
                 "from": collection,
                 "localField": "_id",
                 "foreignField": "metadata.parent_id",
-                "pipeline": [*([{"$match": only}] if (only := node_filter(collection)) else []), *count],
+                "pipeline": [{"$match": only}, *count],
                 "as": name,
             }
         }
-        for name, collection in (("nodes", NODES), ("photos", ASSET_FILES))
+        for name, collection, only in (
+            ("nodes", NODES, node_filter(NODES)),
+            ("photos", ASSET_FILES, node_filter(ASSET_FILES) | {"metadata.type": PHOTO}),
+            ("files", ASSET_FILES, node_filter(ASSET_FILES) | {"metadata.type": FILE}),
+        )
     ]
     stages: list[dict[str, Any]] = [{"$match": {"_id": {"$in": ids}}}, {"$project": {"_id": 1}}, *lookups]
     return {
-        document["_id"]: Contents(*(sum(part["n"] for part in document[name]) for name in ("nodes", "photos")))
+        document["_id"]: Contents(*(sum(part["n"] for part in document[name]) for name in ("nodes", "photos", "files")))
         for document in database()[NODES].aggregate(stages)
     }

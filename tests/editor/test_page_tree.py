@@ -8,8 +8,10 @@ from bson import ObjectId
 from django.contrib.auth.models import Permission
 
 from cms.testing.build import node, nonce
+from nodes.access import System
 from nodes.selectors import levels, stored_nodes
 from nodes.services import ordering
+from photos.actions import UploadFile
 from tests.support.commands import explain, stages
 from tests.support.nodes.photo_build import gallery, upload
 
@@ -48,6 +50,7 @@ def test_open_sections_show_their_contents(site, editor):
 
 def test_rows_show_state_counts_and_a_toggle_for_sections_with_pages(site, editor):
     upload(gallery("pictures"))
+    UploadFile(user=System("Ann"), gallery_id=site["inner"], filename="notes.txt", fields={}).execute([b"Notes"])
     ann = editor()
     html = ann.client.get(TREE, {"open": str(site["folder"])}).content.decode()
     assert re.search(r'aria-expanded="true"\s+aria-label="Contents of “Folder”"', html)
@@ -55,6 +58,7 @@ def test_rows_show_state_counts_and_a_toggle_for_sections_with_pages(site, edito
     assert "Contents of “Zebra”" not in html
     assert f'<a href="/admin/nodes/node/?section={site["folder"]}">2 pages</a>' in html
     assert ">1 photo</a>" in html
+    assert f'<a href="/admin/nodes/file/?section={site["inner"]}">1 file</a>' in html
     assert '<span class="state state-unpublished">Draft</span>' in html
     assert f'<a href="/admin/nodes/node/{site["folder"]}/change/"' in re.sub(r"\s+", " ", html)
 
@@ -114,7 +118,7 @@ def test_level_and_counts_use_indexes(mongo, site, commands):
     find, aggregate = commands.sent
     assert not stages(explain(mongo, find)) & {"COLLSCAN", "SORT"}
     lookups = [stage for stage in explain(mongo, aggregate)["stages"] if "$lookup" in stage]
-    assert len(lookups) == 2
+    assert len(lookups) == 3
     assert all(stage["indexesUsed"] and stage["collectionScans"] == 0 for stage in lookups)
 
 
