@@ -1,5 +1,6 @@
 """Indirect ways to notice hidden content: entity tags, counts, neighbours, tags, titles."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -94,7 +95,7 @@ def test_counts_exclude_hidden_pages(site, client, how):
     assert "2 results" in body(client.get("/search?q=common"))
     hide(site, hidden, how)
     assert '<span class="count">1</span>' in body(client.get("/news/archive"))
-    assert "1 result<" in body(client.get("/search?q=common"))
+    assert re.search(r"\b1 result\b", body(client.get("/search?q=common")))
     assert shown.slug in body(client.get("/search?q=common"))
 
 

@@ -1,6 +1,7 @@
 """Downloading pictures from the old site, which is a server on this machine."""
 
 import io
+import re
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -256,8 +257,8 @@ class TestImporting:
         photos = {d["metadata"]["title"]: d["_id"] for d in mongo["cms.assets.files"].find()}
         assert set(photos) == {"A", "B"}
         text = stored(mongo)["blog/post-7"]["detail"]["text"]
-        assert text.count(f'src="photo:{photos["A"]}"') == 1
-        assert f'data-insert="gallery{{photos=photo:{photos["A"]},photo:{photos["B"]}}}"' in text
+        assert text.count(f"![A](photo:{photos['A']})") == 1
+        assert f"::gallery{{photos=photo:{photos['A']},photo:{photos['B']}}}" in text
         assert "4 attachments missing, 2 found" in said
         assert any(line.startswith("3 pictures downloaded, ") for line in said)
         assert any("gone.jpg: the old site returned 404" in line for line in said)
@@ -271,8 +272,8 @@ class TestImporting:
         more = item(8, "Two", f'<a href="{url}/a.jpg"><img src="{url}/a-9x9.jpg"></a> <a href="{url}/gone.jpg">x</a>')
         run(self.data(old, more), download_media=True, private_network=True)
         text = stored(mongo)["blog/post-8"]["detail"]["text"]
-        assert '<a href="/pictures/a"><img src="photo:' in text
-        assert f'<a href="{url}/gone.jpg"' in text
+        assert re.search(r"\[!\[A\]\(photo:\w{24}\)\]\(/pictures/a\)", text)
+        assert f"[x]({url}/gone.jpg)" in text
         assert client.get("/pictures/a").status_code == 200
 
     def test_second_run_downloads_only_failed_files(self, mongo, run, old):
