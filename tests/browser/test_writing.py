@@ -359,3 +359,17 @@ def test_long_text_keeps_the_cursor_in_sight(browsing, account, screen):
     if screen == DESKTOP:
         expect(ann.locator(".editor-preview-side")).to_be_in_viewport(ratio=0.9)
     assert ann.evaluate("document.documentElement.scrollWidth") <= screen["width"]
+
+
+def test_bold_ends_where_the_shortcut_is_pressed_again(ann):
+    ann.goto(change(node(text="")))
+    text = ann.locator("#id_text")
+    ann.locator(".cm-content").click()
+    for typed, expected in (("bold", "a **bold** c"), ("bold ", "a **bold**  c"), ("", "a  c")):
+        ann.keyboard.press("Control+a")
+        ann.keyboard.type("a ")
+        ann.keyboard.press("Control+b")
+        ann.keyboard.type(typed)
+        ann.keyboard.press("Control+b")
+        ann.keyboard.type(" c")
+        expect(text).to_have_value(expected)

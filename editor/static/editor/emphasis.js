@@ -8,6 +8,7 @@
 
 import { syntaxTree } from "../vendor/codemirror/codemirror.js";
 
+/** @import { EditorState } from "@codemirror/state" */
 /** @import { SyntaxNode } from "@lezer/common" */
 /** @typedef {import("./text_editor.js").TextEditor} TextEditor */
 /** @typedef {"*" | "**"} Mark */
@@ -78,7 +79,7 @@ const NODES = { "*": "Emphasis", "**": "StrongEmphasis" };
 
 /**
  * Toggle bold or italic for the selection. If nothing is selected, insert the marks around the cursor, or remove the
- * marks around it.
+ * marks around it. At the end of emphasized words, move the cursor behind the closing mark.
  *
  * @param {TextEditor} editor
  * @param {Mark} mark
@@ -93,10 +94,18 @@ export function emphasize(editor, mark) {
   const isMarked = (stars) => (mark === "*" ? stars.length % 2 === 1 : stars.length > 1);
   const options = { event: "input.format" };
 
-  if (chosen && isMarked(before.match(/\**$/)?.[0] ?? "") && isMarked(after.match(/^\**/)?.[0] ?? "")) {
+  const isBeforeMark = isMarked(after.match(/^\**/)?.[0] ?? "");
+  if (isBeforeMark && isMarked(before.match(/\**$/)?.[0] ?? "")) {
     const begin = from - mark.length - (before.at(-mark.length - 1) === HAIR ? 1 : 0);
     const end = to + mark.length + (after.charAt(mark.length) === HAIR ? 1 : 0);
     editor.replace({ from: begin, to: end }, chosen, { ...options, select: { from: 0, to: chosen.length } });
+    return;
+  }
+  const words = before.trimEnd();
+  if (!chosen && isBeforeMark && isMarked(/(\**)[^*]+$/.exec(words)?.[1] ?? "") && !isOpeningMark(state, to)) {
+    // Continue after the emphasized words. Markdown doesn't allow spaces before the closing mark.
+    const spaces = before.slice(words.length);
+    editor.replace({ from: from - spaces.length, to: to + mark.length }, mark + spaces, options);
     return;
   }
   const marked = enclosing(editor, NODES[mark]);
@@ -118,13 +127,24 @@ export function emphasize(editor, mark) {
   const joined = (sign) => parts.map(([start, words, end]) => start + (words && sign + words + sign) + end).join("\n");
   const isEmphasized = joined(mark) === chosen;
   const text = joined(isEmphasized ? "" : mark);
-  const [start, words] = parts[0];
+  const [start, inner] = parts[0];
   const first = start.length + mark.length;
   const select =
-    !isEmphasized && parts.length === 1 && words
-      ? { from: first, to: first + words.length }
+    !isEmphasized && parts.length === 1 && inner
+      ? { from: first, to: first + inner.length }
       : { from: 0, to: text.length };
   editor.replace({ from, to }, text, { ...options, select });
+}
+
+/**
+ * Return whether emphasized text begins at a position.
+ *
+ * @param {EditorState} state
+ * @param {number} position
+ */
+function isOpeningMark(state, position) {
+  const { name, from, parent } = syntaxTree(state).resolveInner(position, 1);
+  return name === "EmphasisMark" && from === parent?.from;
 }
 
 /**
