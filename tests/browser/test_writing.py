@@ -373,3 +373,14 @@ def test_bold_ends_where_the_shortcut_is_pressed_again(ann):
         ann.keyboard.press("Control+b")
         ann.keyboard.type(" c")
         expect(text).to_have_value(expected)
+
+
+@pytest.mark.parametrize(("mark", "enters"), [("- ", 2), ("1. ", 2), ("> ", 3)])
+def test_paragraph_after_a_list_or_quote_is_outside_of_it(ann, mark, enters):
+    ann.goto(change(node(text="")))
+    ann.locator(".cm-content").click()
+    ann.keyboard.type(f"{mark}words")
+    for _ in range(enters):
+        ann.keyboard.press("Enter")
+    ann.keyboard.type("next")
+    assert markdown.render(ann.input_value("#id_text")).rstrip().endswith("\n<p>next</p>")

@@ -43,6 +43,7 @@ import { button, showPressed, toolbar } from "./toolbar.js";
 import { showWordCount } from "./word_count.js";
 
 /** @import { Block } from "./blocks.js" */
+/** @import { StateCommand } from "@codemirror/state" */
 /** @import { KeyBinding, ViewUpdate } from "@codemirror/view" */
 
 // How many milliseconds typing must pause before the words are counted.
@@ -51,8 +52,31 @@ const WAIT = 400;
 const SOURCE = "marginalia-source";
 const IS_MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
 
-/** Continues lists and quotations on the next line. Enter in an empty item ends the list. */
-const continueMarkup = insertNewlineContinueMarkupCommand({ nonTightLists: false });
+const insertNewline = insertNewlineContinueMarkupCommand({ nonTightLists: false });
+
+/**
+ * Continue a list or quotation on the next line.
+ *
+ * Enter in an empty item ends the list. It adds a blank line, because the next paragraph would otherwise belong to the
+ * last item.
+ *
+ * @type {StateCommand}
+ */
+const continueMarkup = ({ state, dispatch }) =>
+  insertNewline({
+    state,
+    dispatch(transaction) {
+      const { newDoc, newSelection } = transaction;
+      const { from, number, text } = newDoc.lineAt(newSelection.main.head);
+      const hasEnded = newDoc.lines <= state.doc.lines && !text && number > 1 && newDoc.line(number - 1).length > 0;
+      if (!hasEnded) {
+        dispatch(transaction);
+        return;
+      }
+      const changes = transaction.changes.compose(transaction.state.changes({ from, insert: "\n" }));
+      dispatch(state.update({ changes, selection: { anchor: from + 1 }, userEvent: "input", scrollIntoView: true }));
+    },
+  });
 
 /** The classes of the text's syntax, which editor.css styles. */
 const classes = tagHighlighter([
