@@ -27,7 +27,7 @@ import { blockMenu } from "./blocks.js";
 import { footnoteBox, selectionBubble } from "./bubble.js";
 import { control, create, find } from "./dom.js";
 import { emphasize } from "./emphasis.js";
-import { toggleCode, toggleHeading, toggleList, toggleNumberedList, toggleQuote } from "./formatting.js";
+import { moveItem, toggleCode, toggleHeading, toggleList, toggleNumberedList, toggleQuote } from "./formatting.js";
 import { insertBlock, setEditor, textarea } from "./insertion.js";
 import { describeInsert, editInsert, insertChoices, openInsert, openInserts } from "./inserts.js";
 import { chooseLink, chooseTypedLink } from "./links.js";
@@ -336,7 +336,13 @@ class MarkdownEditor {
         return true;
       },
     }));
-    return [...own, { key: "Enter", run: continueMarkup }, { key: "Backspace", run: deleteMarkupBackward }];
+    return [
+      ...own,
+      { key: "Enter", run: continueMarkup },
+      { key: "Backspace", run: deleteMarkupBackward },
+      // In all other places, Tab leaves the text. In lists, Escape and then Tab leaves the text.
+      { key: "Tab", run: () => moveItem(this.editor, 1), shift: () => moveItem(this.editor, -1) },
+    ];
   }
 
   /** Return the part of the window where boxes don't cover the toolbar. */

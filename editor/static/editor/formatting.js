@@ -76,6 +76,52 @@ export const toggleNumberedList = (editor) =>
     toggle(lines, /^(\s*)\d+[.)]\s+/, (line, number) => line.replace(MARKER, "$1").replace(/^(\s*)/, `$1${number}. `)),
   );
 
+const indentOf = (/** @type {string} */ line) => line.length - line.trimStart().length;
+
+/**
+ * Nest the list item at the caret in the item above it (1), or move it one level up (-1). The items in it move along.
+ *
+ * @param {TextEditor} editor
+ * @param {1 | -1} direction
+ * @returns {boolean} Whether the key was for a list item. An item of the first level doesn't move up.
+ */
+export function moveItem({ view }, direction) {
+  const { doc, selection } = view.state;
+  const line = doc.lineAt(selection.main.head);
+  const indent = indentOf(line.text);
+  if (!selection.main.empty || !MARKER.test(line.text) || (direction < 0 && !indent)) return false;
+  /** @type {string[]} */
+  const passed = [];
+  let above = line.number - 1;
+  const limit = direction > 0 ? indent : indent - 1;
+  while (above > 0 && !(MARKER.test(doc.line(above).text) && indentOf(doc.line(above).text) <= limit)) {
+    const { text } = doc.line(above);
+    // The list begins below this paragraph.
+    if (text.trim() && !indentOf(text)) return true;
+    passed.push(text);
+    above -= 1;
+  }
+  if (!above) return true;
+  const { text } = doc.line(above);
+  const target = direction > 0 ? (MARKER.exec(text)?.[0].length ?? 0) : indentOf(text);
+  const shift = target - indent;
+  const changes = [];
+  for (let number = line.number; shift && number <= doc.lines; number += 1) {
+    const { from, text: moved } = doc.line(number);
+    if (number > line.number && indentOf(moved) <= indent) break;
+    changes.push(shift > 0 ? { from, insert: " ".repeat(shift) } : { from, to: from - shift });
+  }
+  const [digits] = /\d+(?=[.)])/.exec(line.text.slice(indent, indent + 10)) ?? [];
+  if (shift && digits && /^\d/.test(line.text.trimStart())) {
+    // Markdown doesn't begin a nested list with another number than 1.
+    const before = passed.filter((other) => indentOf(other) === target && MARKER.test(other)).length;
+    const insert = String(direction > 0 ? before + 1 : (Number.parseInt(text, 10) || 0) + 1);
+    changes.push({ from: line.from + indent, to: line.from + indent + digits.length, insert });
+  }
+  view.dispatch({ changes, userEvent: "input.format", scrollIntoView: true });
+  return true;
+}
+
 /** @param {TextEditor} editor */
 export const toggleQuote = (editor) =>
   changeLines(editor, (lines) => {
