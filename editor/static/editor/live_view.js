@@ -108,7 +108,17 @@ class Decorator {
    * @param {number} to
    */
   #hide(from, to) {
-    if (from < to) this.#ranges.push(hidden.range(from, to));
+    if (this.#isInLine(from, to)) this.#ranges.push(hidden.range(from, to));
+  }
+
+  /**
+   * Return whether a range is in one line. CodeMirror forbids plugins to replace line breaks.
+   *
+   * @param {number} from
+   * @param {number} to
+   */
+  #isInLine(from, to) {
+    return from < to && to <= this.state.doc.lineAt(from).to;
   }
 
   /**
@@ -117,7 +127,7 @@ class Decorator {
    * @param {WidgetType} widget
    */
   #replace(from, to, widget) {
-    if (from < to) this.#ranges.push(Decoration.replace({ widget }).range(from, to));
+    if (this.#isInLine(from, to)) this.#ranges.push(Decoration.replace({ widget }).range(from, to));
   }
 
   /**
@@ -294,7 +304,7 @@ class Decorator {
       const title = target ? [target.title, target.path].filter(Boolean).join(" · ") : source;
       this.#ranges.push(mark(isReference ? "md-link md-chip" : "md-link", title).range(opening.to, closing.from));
     }
-    if (isTouched) return;
+    if (isTouched || !this.#isInLine(closing.from, to)) return;
     this.#hide(from, opening.to);
     const note = this.#noteOf(this.state.sliceDoc(opening.to, closing.from), target);
     if (note) this.#replace(closing.from, to, new TargetNote(note));
@@ -524,7 +534,7 @@ export function liveView(options) {
           const isChanged = docChanged || viewportChanged || selectionSet || focusChanged || tree !== this.#tree;
           if (!isChanged && !isRefreshed) return;
           // While text is composed or selected with the mouse, nothing may move.
-          if ((view.composing || this.#isPressed) && !viewportChanged) {
+          if ((view.composing || (this.#isPressed && !docChanged)) && !viewportChanged) {
             this.decorations = this.decorations.map(changes);
             return;
           }
