@@ -48,6 +48,9 @@ import { showWordCount } from "./word_count.js";
 
 // How many milliseconds typing must pause before the words are counted.
 const WAIT = 400;
+// From this number of characters, the textarea is written only when typing pauses, because browsers take long to set the
+// value of a textarea: about 30 ms for 100,000 words.
+const LONG = 100_000;
 // Whether the editor shows the plain Markdown.
 const SOURCE = "marginalia-source";
 const IS_MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
@@ -123,6 +126,8 @@ function insertTable(editor, words) {
 class MarkdownEditor {
   #counting = 0;
   #isWriting = false;
+  #writing = 0;
+  #isUnwritten = false;
   #live = new Compartment();
 
   /**
@@ -374,7 +379,10 @@ class MarkdownEditor {
   #afterUpdate(update) {
     const { docChanged, selectionSet, transactions } = update;
     if (docChanged && !transactions.some((transaction) => transaction.annotation(fromTextarea))) {
-      this.text.value = update.state.doc.toString();
+      this.#isUnwritten = true;
+      clearTimeout(this.#writing);
+      if (update.state.doc.length < LONG) this.#write();
+      else this.#writing = setTimeout(() => this.#write(), WAIT);
       this.#isWriting = true;
       this.text.dispatchEvent(new Event("input", { bubbles: true }));
       this.#isWriting = false;
@@ -393,18 +401,25 @@ class MarkdownEditor {
     }
   }
 
+  #write() {
+    if (this.#isUnwritten) this.text.value = this.editor.text;
+    this.#isUnwritten = false;
+  }
+
   #showState() {
     showPressed(this.toolbar, this.editor.syntaxAt(this.editor.selection.from));
   }
 
   #countWords() {
-    showWordCount(this.count, this.text.value, /** @type {any} */ (this.words));
+    showWordCount(this.count, this.editor.text, /** @type {any} */ (this.words));
   }
 
   /** Show the text of the textarea, which another script has changed. */
   read() {
     const { state } = this.editor.view;
     if (this.#isWriting || state.doc.toString() === this.text.value) return;
+    clearTimeout(this.#writing);
+    this.#isUnwritten = false;
     this.editor.view.dispatch({
       changes: { from: 0, to: state.doc.length, insert: this.text.value },
       annotations: fromTextarea.of(true),
@@ -448,8 +463,19 @@ class MarkdownEditor {
     this.editor.focus();
   }
 
+  /**
+   * Replace the text in the form's data, because the textarea can lag behind.
+   *
+   * @param {FormData} data
+   */
+  complete(data) {
+    if (this.#isUnwritten) data.set(this.text.name, this.editor.text);
+  }
+
   remove() {
     clearTimeout(this.#counting);
+    clearTimeout(this.#writing);
+    this.#write();
     setEditor(this.text, null);
     this.editor.view.destroy();
     this.element.remove();
@@ -474,6 +500,7 @@ function setUp(form, text, words) {
   for (const name of ["input", "change"]) form.addEventListener(name, () => shown?.renderAgain());
   // Other scripts also change the textarea, for example when they restore a copy.
   for (const name of ["input", "change"]) text.addEventListener(name, () => shown?.read());
+  form.addEventListener("formdata", ({ formData }) => shown?.complete(formData));
   for (const label of text.labels) label.addEventListener("click", () => shown?.editor.focus());
 
   const format = control(form, "format");
