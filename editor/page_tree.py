@@ -72,14 +72,12 @@ def _section_id(text: str) -> ObjectId | None:
 
 def _open_ids(request: HttpRequest) -> list[ObjectId]:
     """Return the ids of the open sections. The section in `toggle` is opened or closed."""
-    texts = [*request.GET.getlist("open"), *request.GET.getlist("toggle")[:1]]
-    ids = [ObjectId(text) for text in texts if ObjectId.is_valid(text)]
     known = tree.current().sections
-    wanted = dict.fromkeys(node_id for node_id in ids if node_id in known)
-    toggled = request.GET.get("toggle", "")
-    if toggled in request.GET.getlist("open") and ObjectId.is_valid(toggled):
-        wanted.pop(ObjectId(toggled), None)
-    return list(wanted)[-MOST_OPEN:]
+    opened = dict.fromkeys(request.GET.getlist("open"))
+    if toggled := request.GET.get("toggle"):
+        opened = {text: None for text in opened if text != toggled} if toggled in opened else {**opened, toggled: None}
+    wanted = [ObjectId(text) for text in opened if ObjectId.is_valid(text) and ObjectId(text) in known]
+    return wanted[-MOST_OPEN:]
 
 
 def _read(top_id: ObjectId | None, cursor: str, open_ids: Sequence[ObjectId], moment: datetime) -> Levels:
