@@ -114,7 +114,7 @@ def _comments(user: Any, words: list[str]) -> Iterator[Found]:
     held = [comment for comment in pending.available_to(str(user.pk), COMMENTS) if _matches(words, _texts(comment))]
     public = [comment for comment in comments.recent(COMMENTS) if _matches(words, _texts(comment))]
     for pending_comment in held[:SHOWN]:
-        details = f"{pending_comment.author.name} · {_('Pending')}"
+        details = " · ".join((pending_comment.author.name, _("Pending")))
         yield Found(_beginning(pending_comment), f"{queue}#held-{pending_comment.id}", details)
     for comment in public[: SHOWN - len(held[:SHOWN])]:
         args = [comment.target.label, comment.target.pk, comment.slug]
