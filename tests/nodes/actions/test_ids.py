@@ -128,12 +128,12 @@ def test_authors_cannot_order(mongo, author):
             actions.Order(user=author, node_id=section).execute()
 
 
-def test_unordered_sections_cannot_be_arranged(mongo, publisher):
-    folder = node("folder", "folder")
-    page = node(slug="page", parent=folder)
+def test_sections_by_date_cannot_be_arranged(mongo, publisher):
+    blog = node("blog", "blog")
+    post = node("blog-entry", "post", parent=blog)
     with pytest.raises(InvalidPlace):
-        actions.Order(user=publisher, node_id=folder, seen=[page], to_end=[page]).execute()
-    assert "position" not in mongo["cms.nodes"].find_one({"_id": page})
+        actions.Order(user=publisher, node_id=blog, seen=[post], to_end=[post]).execute()
+    assert "position" not in mongo["cms.nodes"].find_one({"_id": post})
 
 
 def test_order_moves_nothing_into_the_section(mongo, book, chapters, publisher):
