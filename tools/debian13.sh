@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export DEBIAN13=${DEBIAN13:-/var/tmp/marginalia-debian13}
-packages=ca-certificates,chromium-headless-shell,fonts-dejavu-core,fonts-wqy-microhei,git,make,media-types,npm,procps,python3-venv,tzdata
+packages=ca-certificates,chromium-headless-shell,fonts-dejavu-core,fonts-wqy-microhei,git,libcurl4t64,make,media-types,npm,procps,python3-venv,tzdata
 
 if [ ! -e "$DEBIAN13/complete" ]; then
     rm -rf --one-file-system "$DEBIAN13"

@@ -139,8 +139,9 @@ class Mongod:
         self.port = self.port or free_port()  # the port never changes, because clients reconnect to it after a crash
         self._spawn()
         if not self._listens():
+            reason = last_error(self.log_file)  # stopping can remove the log
             self.stop()
-            raise MongodError(f"mongod did not start: {last_error(self.log_file)} (see {self.log_file}).")
+            raise MongodError(f"mongod did not start: {reason} (see {self.log_file}).")
         return self
 
     def stop(self) -> None:
