@@ -26,6 +26,8 @@ def test_sections_are_opened_by_keyboard_and_remembered(browsing, account, folde
     ann.goto("/admin/nodes/node/")
     ann.get_by_role("link", name="Tree", exact=True).click()
     toggle = ann.get_by_role("button", name="Contents of “Folder”")
+    expect(toggle).to_be_visible()
+    ann.wait_for_load_state("load")  # until the script runs, the button sends a form
     toggle.focus()
     ann.keyboard.press("Enter")
     expect(ann.get_by_role("link", name="First")).to_be_visible()
