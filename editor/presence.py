@@ -17,9 +17,9 @@ from nodes.selectors.working_copies import Presence
 
 @require_safe
 def show(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the other editors of a page. If the user can't edit the page, show nobody.
+    """Show the other editors of a page. If the user can't edit the page, show no one.
 
-    While nobody else edits the page, this view sends a single command, because permissions matter only if there is
+    While no one else edits the page, this view sends a single command, because permissions matter only if there is
     something to show.
     """
     if not access.may_write(request.user):

@@ -108,7 +108,7 @@ class AcceptInvitationForm(NameForm, SetPasswordForm):
         return name
 
     def save(self, commit: bool = True) -> bool:
-        """Set the name and the password. Return whether the invitation hadn't been accepted or withdrawn meanwhile."""
+        """Set the name and the password. Return False if the invitation has been accepted or withdrawn."""
         password, invited = self.cleaned_data["new_password1"], self.user.password
         self.user.set_password(password)
         accepted = User.objects.filter(pk=self.user.pk, password=invited, is_active=True).update(

@@ -55,7 +55,7 @@ def find_account(email: str) -> User | None:
 
 
 def renew(user: User) -> bool:
-    """Make earlier links invalid. Return whether the invitation hasn't been accepted meanwhile.
+    """Make earlier links invalid. Return False if the invitation has been accepted.
 
     Every unusable password is different, and the links depend on it.
     """
@@ -76,7 +76,7 @@ def can_email() -> bool:
 
 @task(stored_as="accounts.invite", priority=URGENT, retries=RETRIES_FOR_A_DAY)
 def send_invitation(user_id: str, origin: str, language: str) -> None:
-    """Email an invitation, unless it was accepted or withdrawn meanwhile. The job creates the link, so no link is stored."""
+    """Email an invitation, unless it has been accepted or withdrawn. The job creates the link, so no link is stored."""
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None or not is_invited(user):
         return

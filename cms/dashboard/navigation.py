@@ -101,8 +101,8 @@ def rail(request: HttpRequest, apps: list[dict[str, Any]]) -> Rail:
         *_own_groups(apps, user),
         Group(_("For technicians"), "technical", tuple(technical)),
     ]
-    found = Rail(tuple(_main_links(models, user)), tuple(group for group in groups if group.links))
-    return _mark_current(found, request.path)
+    rail = Rail(tuple(_main_links(models, user)), tuple(group for group in groups if group.links))
+    return _mark_current(rail, request.path)
 
 
 def _main_links(models: dict[str, dict[str, Any]], user: Any) -> Iterator[Link]:

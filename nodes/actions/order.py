@@ -115,7 +115,7 @@ class PlaceNextTo(NodeAction):
 
         Raises:
             InvalidPlace: The section can't contain the node, or can't be arranged.
-            NodeGone: One of the nodes was moved meanwhile.
+            NodeGone: One of the nodes has been moved.
             TooBusy: Other writers kept changing the nodes.
             NodeError: The move is refused for another reason, as for `Move`.
         """

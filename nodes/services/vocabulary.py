@@ -45,7 +45,7 @@ def learn_words(words: Iterable[str]) -> None:
 
 
 def forget_unused() -> int:
-    """Delete the words that no page and no photo contains any more, and return their number.
+    """Delete the words that no page or photo contains, and return their number.
 
     Editors can keep saving: if a word is deleted while a page with this word is saved, the word is stored again by a
     later save or by `upgrade_nodes`.

@@ -1,4 +1,4 @@
-"""The live view of the Markdown editor: markup is hidden around the caret's text, and the text never changes by itself."""
+"""The live view of the Markdown editor: markup is hidden except at the caret, and only typing changes the text."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""Two people in one page see each other while they type. Tabs that nobody looks at don't ask."""
+"""Two people who edit the same page see each other. Hidden tabs send no requests."""
 
 import re
 

@@ -44,6 +44,11 @@ def test_admin_has_the_colors_of_the_site():
     assert len(PAIR.findall(palette)) == 11
 
 
+def test_admin_has_the_fonts_of_the_site():
+    fonts = re.compile(r'@font-face \{\s+font-family: "Marginalia [^}]*\}')
+    assert fonts.findall(TOKENS) == fonts.findall(SHEET) != []
+
+
 def test_class_of_a_content_type_is_not_used_by_inserts(mongo, client):
     """An app can name a type Note: its pages must not get the frame of the insert."""
     upload(gallery("lakes"), name="pier.jpg")
