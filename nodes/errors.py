@@ -71,11 +71,13 @@ class NotLive(NodeError):
 
 
 class ChangedSince(NodeError):
-    """The node has changed since it was shown in a list, so the user has to see the new version first."""
+    """The node has changed since the user saw it, so the user has to see the new version first."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
-        super().__init__(_("This page has changed since you opened the list. Check the page, then try again."))
+        super().__init__(
+            _("This item has changed since you opened this page. Reload it, check the item, then try again.")
+        )
 
 
 class DraftStays(NodeError):

@@ -11,7 +11,6 @@ from api.http.idempotency import KEY_PARAMETER
 from api.photos import files, incoming
 from api.photos.files import get_visible
 from api.photos.incoming import Arrived, Description, FileDescription, PhotoDescription
-from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS
 from api.schemas.shapes import Id
@@ -121,8 +120,6 @@ def _replace(request: HttpRequest, asset_id: ObjectId, filename: str, type: str)
     action = ReplaceFile(user=principal, photo_id=asset_id, filename=filename, seen=seen)
     action.check()
     body = incoming.upload_body(request, type)
-    if seen != asset.metadata.nonce:
-        raise Problem("stale")
     with incoming.as_problems():
         action.begin().write(body)
     return incoming.uploaded_response(request, stored_assets.get(asset_id) or asset, status=200)

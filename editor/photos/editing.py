@@ -18,7 +18,7 @@ from editor.forms import NodeForm
 from editor.history import list_saves
 from editor.photos import describing, library
 from editor.photos.forms import ASSET_FORMS, FileForm, PhotoForm
-from editor.photos.site import render_page
+from editor.photos.site import parse_id, render_page
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import NodePermission
@@ -186,12 +186,11 @@ def history(request: HttpRequest, photo_id: ObjectId, type: str = PHOTO) -> Http
 
 @require_POST
 def go_back(request: HttpRequest, photo_id: ObjectId, type: str = PHOTO) -> HttpResponse:
-    """Restore previous bytes of a photo or file."""
-    content_id = request.POST.get("content", "")
-    if not ObjectId.is_valid(content_id):
-        raise Http404
+    """Restore previous bytes of a photo or file, unless it has changed since its page was shown."""
+    content_id = parse_id(request.POST.get("content", ""))
+    seen = parse_id(request.POST.get("nonce", ""))
     try:
-        RestoreContent(user=request.user, node_id=photo_id, content_id=ObjectId(content_id)).execute()
+        RestoreContent(user=request.user, node_id=photo_id, content_id=content_id, seen=seen).execute()
         messages.success(request, _("The previous file was restored."))
     except NodeError as error:
         messages.error(request, str(error))
@@ -205,18 +204,16 @@ def move_to_trash(request: HttpRequest, photo_id: ObjectId, type: str = PHOTO) -
     If it is used, show a confirmation page first.
     """
     photo = access.asset(request.user, photo_id, NodePermission.TRASH, type=type).node
-    nonce = request.POST.get("nonce") or request.POST.get(f"nonce-{photo_id}", "")
-    if not ObjectId.is_valid(nonce):
-        raise Http404
+    nonce = parse_id(request.POST.get("nonce") or request.POST.get(f"nonce-{photo_id}", ""))
     photo_uses = uses.find(request.user, [photo_id])
     if photo_uses.is_used and uses.CONFIRMED not in request.POST:
-        chosen = SelectedNode(photo_id, ObjectId(nonce), photo.metadata.title)
+        chosen = SelectedNode(photo_id, nonce, photo.metadata.title)
         back = addresses.admin_path(photo_id, type)
         return library.render_confirmation(request, bulk_forms.TRASH, [chosen], photo_uses, type, back=back)
     try:
-        Trash(user=request.user, node_id=photo_id, seen=ObjectId(nonce)).execute()
+        Trash(user=request.user, node_id=photo_id, seen=nonce).execute()
         message = format_html(_("“{}” was moved to the trash."), photo.metadata.title)
-        messages.success(request, format_html("{} {}", message, undo.button([(photo_id, ObjectId(nonce))])))
+        messages.success(request, format_html("{} {}", message, undo.button([(photo_id, nonce)])))
     except NodeError as error:
         messages.error(request, str(error))
         return HttpResponseRedirect(addresses.admin_path(photo_id, type))

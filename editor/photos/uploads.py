@@ -22,6 +22,7 @@ from django.views.decorators.http import require_POST
 
 from editor.photos import describing
 from editor.photos.forms import RowForm
+from editor.photos.site import parse_id
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.content import PHOTO
@@ -135,15 +136,14 @@ def upload(request: HttpRequest, gallery_id: ObjectId | None = None, type: str =
 @csrf_exempt
 @require_POST
 def replace_file(request: HttpRequest, photo_id: ObjectId, type: str = PHOTO) -> HttpResponse:
-    """Replace the bytes of a photo or file, and redirect to its page."""
-    nonce = request.GET.get("seen", "")
-    seen = ObjectId(nonce) if ObjectId.is_valid(nonce) else None
-    action = ReplaceFile(user=request.user, photo_id=photo_id, filename="", seen=seen)
+    """Replace the bytes of a photo or file in the version ?seen=, and redirect to its page."""
+    action = ReplaceFile(user=request.user, photo_id=photo_id, filename="")
     action.check()
+    seen = parse_id(request.GET.get("seen", ""))
     page_url = addresses.admin_path(photo_id, type)
     return _receive(
         request,
-        lambda name: replace(action, filename=name).begin(),
+        lambda name: replace(action, filename=name, seen=seen).begin(),
         _finish_replacement,
         lambda _photo_ids: page_url,
     )

@@ -42,6 +42,7 @@ class ReplaceFile:
         Raises:
             PermissionDenied: The user can't change photos.
             NodeGone: The photo no longer exists.
+            ChangedSince: The photo has changed since the user saw it.
             PhotoLocked: Another upload to the photo is in progress.
         """
         self.check()
@@ -50,9 +51,10 @@ class ReplaceFile:
 
 @dataclass(frozen=True, kw_only=True)
 class RestoreContent(NodeAction):
-    """The action that restores earlier bytes of a photo or file."""
+    """The action that restores earlier bytes of a photo or file, unless it has changed since `seen`."""
 
     content_id: ObjectId
+    seen: ObjectId | None = None
 
     needs = NodePermission.EDIT
 
@@ -64,8 +66,9 @@ class RestoreContent(NodeAction):
 
         Raises:
             NodeGone: The photo or the file no longer exists.
+            ChangedSince: The photo has changed since the user saw it.
             PhotoLocked: Another upload to the photo is in progress.
             TooBusy: Other writers kept changing the photo.
         """
         self.check()
-        return photos.restore_content(self.actor, self.node_id, self.content_id)
+        return photos.restore_content(self.actor, self.node_id, self.content_id, seen_nonce=self.seen)

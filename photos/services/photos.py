@@ -278,6 +278,7 @@ class Replacement(Receiving[Saved]):
 
     Raises:
         NodeGone: The photo no longer exists.
+        ChangedSince: The photo's nonce is not `seen_nonce`.
         PhotoLocked: Another upload to the photo is in progress.
     """
 
@@ -286,7 +287,7 @@ class Replacement(Receiving[Saved]):
         self._photo_id = photo_id
         self._filename = clean_filename(filename)
         self._seen_nonce = seen_nonce
-        self._lock, type = _lock(photo_id)
+        self._lock, type = _lock(photo_id, seen_nonce)
         self.id = new_id()
         metadata = {"type": CONTENT, "parent_id": photo_id, "slug": str(self.id)}
         place = contents.place_filter(photo_id, self.id)
@@ -347,11 +348,14 @@ def check_destination(gallery_id: ObjectId | None, slug: str = "", type: str = P
         slugs.check(normalized, gallery_id)
 
 
-def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> Saved:
-    """Make a photo use an earlier file again.
+def restore_content(
+    actor: Actor, photo_id: ObjectId, content_id: ObjectId, *, seen_nonce: ObjectId | None = None
+) -> Saved:
+    """Make a photo use an earlier file again, unless the photo has changed since `seen_nonce`.
 
     Raises:
         NodeGone: The photo or the file no longer exists.
+        ChangedSince: The photo's nonce is not `seen_nonce`.
         PhotoLocked: Another upload to the photo is in progress.
         TooBusy: Other writers kept changing the photo.
     """
@@ -361,13 +365,13 @@ def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> S
     if former is None or contents.find(photo_id, content_id) is None:
         raise NodeGone(content_id)
     former_fields = merging.fields(former["metadata"])
-    lock, type = _lock(photo_id)
+    lock, type = _lock(photo_id, seen_nonce)
     names = CONTENT_FIELDS if type == PHOTO else FILE_FIELDS
     detail = {f"detail.{name}": former_fields.get(f"detail.{name}") for name in names}
     try:
         if content_id != photo_id:
             _protect(photo_id, content_id)
-        return _show(actor, photo_id, content_id, detail, lock)
+        return _show(actor, photo_id, content_id, detail, lock, seen_nonce)
     except NodeError:
         lock.release()
         raise
@@ -444,18 +448,21 @@ def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> N
     )
 
 
-def _lock(photo_id: ObjectId) -> tuple[Lock, str]:
+def _lock(photo_id: ObjectId, seen_nonce: ObjectId | None) -> tuple[Lock, str]:
     """Acquire the lock of a photo or file, and return it with the type.
 
-    Raise NodeGone if there is no such photo or file, or PhotoLocked if an upload owns the lock.
+    Raise NodeGone if there is no such photo or file, ChangedSince if it no longer has `seen_nonce` (if set), or
+    PhotoLocked if an upload owns the lock. `_show` compares the nonce again when the upload is finished.
     """
     moment = now()
     files = database()[ASSET_FILES]
     # The filter contains the _id rather than the slug, so that the lock remains valid if the photo is renamed.
     photo = {"_id": photo_id, **node_filter(ASSET_FILES)}
-    stored = files.find_one(photo, {"metadata.type": 1})
+    stored = files.find_one(photo, {"metadata.type": 1, "metadata.nonce": 1})
     if stored is None:
         raise NodeGone(photo_id)
+    if seen_nonce not in (None, stored["metadata"]["nonce"]):
+        raise ChangedSince(photo_id)
     result = files.update_one({**photo, **free_or_stale_filter(moment)}, {"$set": {"metadata.locked": moment}})
     if not result.matched_count:
         raise PhotoLocked

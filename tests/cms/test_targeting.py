@@ -279,7 +279,8 @@ def library(ann: Editor, parent: ObjectId, photo: ObjectId) -> None:
     html = ann.client.get(page).content.decode()
     ann.client.post(page, {**fields(html), "title": "Other", "tags": "b"})
     replace(photo, pictures.png())
-    ann.client.post(reverse("admin:nodes_photo_go_back", args=[photo]), {"content": str(photo)})
+    restored = {"content": str(photo), "nonce": str(document(photo)["metadata"]["nonce"])}
+    ann.client.post(reverse("admin:nodes_photo_go_back", args=[photo]), restored)
     throw = reverse("admin:nodes_photo_trash", args=[photo])
     ann.client.post(throw, {"nonce": str(document(photo)["metadata"]["nonce"]), "confirmed": "1"})
     assert document(photo) is None

@@ -266,7 +266,7 @@ def test_bulk_publish_refuses_pages_changed_since_the_list(mongo, editor):
     editing.save(EDITOR, made[0], nonce(made[0]), {"detail.text": "saved between list and button"})
     told = bulk(ann, "publish", *seen)
     assert "1 page changed" in told
-    assert "Page 0</a>: This page has changed since you opened the list" in told
+    assert "Page 0</a>: This item has changed since you opened this page" in told
     assert [stored(m)["published"] is None for m in made] == [True, False]
     assert "1 page changed" in bulk(ann, "publish", (made[0], nonce(made[0]))), "once it was shown"
 

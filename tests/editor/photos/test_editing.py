@@ -1,5 +1,6 @@
 """The page of one photo in the admin: form, file, history and permissions."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -26,6 +27,14 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 def form(client: Client, photo_id: ObjectId, **changed) -> dict[str, Any]:
     return fields(client.get(admin_path(photo_id)).content.decode()) | changed
+
+
+def replacing_url(client: Client, photo_id: ObjectId) -> str:
+    """Return the URL to which the photo's page sends a new file."""
+    page = client.get(admin_path(photo_id)).content.decode()
+    found = re.search(rf'action="({reverse("admin:nodes_photo_replace", args=[photo_id])}[^"]*)"', page)
+    assert found
+    return found[1]
 
 
 def test_saving_stores_the_typed_values(editor):
@@ -174,12 +183,26 @@ def test_history_shows_who_did_what(editor):
 
 def test_replacing_the_file_keeps_the_photo(editor):
     photo_id = upload(gallery())
-    url = reverse("admin:nodes_photo_replace", args=[photo_id])
+    url = replacing_url(editor, photo_id)
     result = editor.post(url, {"files": files(new__png=pictures.png())}, headers=JSON).json()["results"][0]
     assert (result["ok"], result["id"]) == (True, str(photo_id))
     assert shown(photo_id).startswith(b"\x89PNG")
-    bad = editor.post(url, {"files": files(new__png=b"no")}, headers=JSON)
+    bad = editor.post(replacing_url(editor, photo_id), {"files": files(new__png=b"no")}, headers=JSON)
     assert bad.status_code == 422
+    audit()
+
+
+def test_photo_changed_meanwhile_is_not_replaced(editor):
+    photo_id = upload(gallery())
+    url = replacing_url(editor, photo_id)
+    replace(photo_id, pictures.webp(), "theirs.webp")
+    for headers in (JSON, {}):
+        answer = editor.post(url, {"files": files(mine__png=pictures.png())}, headers=headers, follow=not headers)
+        assert "This item has changed since you opened this page." in answer.content.decode()
+    assert document(photo_id)["metadata"]["detail"]["filename"] == "theirs.webp"
+    assert document(photo_id)["metadata"]["locked"] is None
+    without_version = reverse("admin:nodes_photo_replace", args=[photo_id])
+    assert editor.post(without_version, {"files": files(mine__png=pictures.png())}).status_code == 404
     audit()
 
 
@@ -189,7 +212,12 @@ def test_former_file_can_be_restored(editor):
     page = editor.get(admin_path(photo_id))
     [former] = page.context["former"]
     assert former.id == photo_id
-    editor.post(reverse("admin:nodes_photo_go_back", args=[photo_id]), {"content": str(former.id)})
+    url = reverse("admin:nodes_photo_go_back", args=[photo_id])
+    data = {"content": str(former.id), "nonce": str(document(photo_id)["metadata"]["nonce"])}
+    told = editor.post(url, {**data, "nonce": str(ObjectId())}, follow=True).content.decode()
+    assert "This item has changed since you opened this page." in told
+    assert document(photo_id)["metadata"]["content_id"] != photo_id
+    editor.post(url, data)
     assert document(photo_id)["metadata"]["content_id"] == photo_id
 
 
