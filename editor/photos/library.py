@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -20,7 +21,7 @@ from editor.photos import describing
 from editor.photos.site import render_page
 from marginalia.mongo.clock import now
 from nodes import access, tags
-from nodes.access import chosen_section, section_choices
+from nodes.access import TOP, chosen_section, section_choices
 from nodes.actions import Move, NodeAction, PublishListed, Tag, Trash, Unpublish, execute_all
 from nodes.collections import ASSET_FILES
 from nodes.content import FILE, PHOTO
@@ -34,6 +35,8 @@ from photos.assets.limits import limits
 # Number of photos per page.
 SIZE = 60
 LIST = "list"
+# The id for which scripts substitute a section in the URL for uploads.
+ANY_SECTION = "0" * 24
 # Number of seconds that the lists of cameras and lenses are cached. Some changes, such as restoring a photo, don't
 # invalidate these lists.
 KNOWN = 600
@@ -134,7 +137,10 @@ def library(request: HttpRequest, type: str = PHOTO) -> HttpResponse:
     except ValueError as error:
         raise Http404(_("This page of the list doesn't exist.")) from error
     context: dict[str, Any] = {
-        "rows": [{"photo": row.node, "state": node_state(row.node, moment)} for row in list_page.rows],
+        "rows": [
+            {"photo": row.node, "state": node_state(row.node, moment), "url": addresses.admin_path(row.node.pk, type)}
+            for row in list_page.rows
+        ],
         "older": page_url(request, list_page.older),
         "newer": page_url(request, list_page.newer),
         "total": format_total(filters, list_page, version, moment, ASSET_FILES),
@@ -150,9 +156,16 @@ def library(request: HttpRequest, type: str = PHOTO) -> HttpResponse:
     if access.may_add_photos(request.user):
         context["galleries"] = section_choices(request.user, type)
         context["may_publish"] = access.may_change_photos(request.user)
+        context["upload_url"] = _upload_url(form.gallery, type)
+        context["upload_template"] = _upload_url(ANY_SECTION, type)
     template, title = ("photos", _("Photos")) if type == PHOTO else ("files", _("Files"))
     context |= {"filters": form, "gallery": form.gallery}
     return render_page(request, template, title, type=type, **context)
+
+
+def _upload_url(section: str, type: str) -> str:
+    """Return the URL for uploads to a section, or to the library if `section` is "" or TOP."""
+    return reverse(f"admin:nodes_{type}_upload", args=[section] if section not in ("", TOP) else None)
 
 
 def _run(request: HttpRequest, type: str) -> HttpResponse:
