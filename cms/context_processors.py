@@ -77,10 +77,10 @@ def _links_at_top() -> list[MenuLink]:
 
 
 def _menu(request: HttpRequest) -> dict[str, Any]:
-    """Return {entries, inside}.
+    """Return {entries, current, inside}.
 
     `entries` is the menu from the settings. If that menu is empty, `entries` contains the live top-level sections.
-    `inside` contains the live subsections of the section that the reader is in.
+    `current` is the entry of the section that the reader is in, or None. `inside` contains its live subsections.
     """
     sections = tree.current()
     moment = now()
@@ -90,7 +90,7 @@ def _menu(request: HttpRequest) -> dict[str, Any]:
     )
     current = next((entry for entry in entries if entry["current"]), None)
     inside = _mark_current(sections.live_children(current["id"], moment), request) if current and current["id"] else []
-    return {"entries": entries, "inside": inside}
+    return {"entries": entries, "current": current, "inside": inside}
 
 
 def _sidebar(request: HttpRequest) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 // @ts-check
-// The theme switch, keyboard scrolling, expandable notes, copy buttons, players from other sites, and the search key.
+// The theme switch, the menu, keyboard scrolling, expandable notes, copy buttons, players from other sites, and the
+// search key.
 
 // Modules have no document.currentScript.
 const words = /** @type {HTMLScriptElement} */ (document.querySelector("script[data-copied]")).dataset;
@@ -37,6 +38,15 @@ function setUpTheme() {
     show();
   });
   show();
+}
+
+/** On phones, scroll the menu to the section that the reader is in. */
+function showCurrentSection() {
+  const current = document.querySelector(".site-menu [aria-current]");
+  const list = current?.closest("ul");
+  if (!current || !list) return;
+  const [link, menu] = [current, list].map((element) => element.getBoundingClientRect());
+  list.scrollLeft += link.left + link.width / 2 - (menu.left + menu.width / 2);
 }
 
 /** Make wide blocks focusable, because some browsers can't scroll other blocks with the keyboard. */
@@ -121,7 +131,7 @@ function setUpPlayer(link) {
 /** Open a search field on top of the page when the reader presses "/". */
 function setUpSearchKey() {
   addEventListener("keydown", async (event) => {
-    const link = /** @type {HTMLAnchorElement | null} */ (document.querySelector(".to-search a"));
+    const link = /** @type {HTMLAnchorElement | null} */ (document.querySelector("a.to-search, .to-search a"));
     const target = /** @type {Element} */ (event.target);
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !link) return;
     if (target.closest?.("input, textarea, select, [contenteditable], dialog[open]")) return;
@@ -162,5 +172,6 @@ for (const link of all(".prose .footnote-ref a")) setUpNote(link);
 if (navigator.clipboard) for (const code of all(".prose pre")) addCopyButton(code);
 for (const link of all("a[data-player]")) setUpPlayer(link);
 setUpSearchKey();
+showCurrentSection();
 makeWideBlocksReachable();
 addEventListener("resize", makeWideBlocksReachable);

@@ -397,6 +397,28 @@ def test_menu_marks_the_current_section(client, blog):
     assert '<a href="/imprint">Imprint</a>' in page
 
 
+def test_breadcrumbs_appear_only_if_the_menu_does_not_show_the_place(client, blog):
+    guides = node("folder", "guides", parent=node("folder", "library", title="Library"), title="Guides")
+    node("blog-entry", "post", parent=blog)
+    node(slug="paper", parent=guides)
+    kicker = '<p class="kicker"><a href="/news">News</a></p>'
+    post, page = (client.get(path).content.decode() for path in ("/news/post", "/library/guides/paper"))
+    assert kicker in post
+    assert 'class="breadcrumbs"' not in post
+    assert '<li><a href="/library">Library</a></li><li><a href="/library/guides">Guides</a></li>' in page
+    save_settings({"menu": [{"label": "Elsewhere", "target": "https://example.org/"}]}, {"menu": []})
+    post = client.get("/news/post").content.decode()
+    assert '<li><a href="/news">News</a></li>' in post
+    assert kicker not in post
+
+
+def test_only_the_home_page_shows_the_tagline(client, blog):
+    save_settings({"tagline": "On paper"}, {"tagline": ""})
+    tagline = '<p class="site-tagline">On paper</p>'
+    assert tagline in client.get("/").content.decode()
+    assert tagline not in client.get("/news").content.decode()
+
+
 def test_footer_links_follow_changes_and_due_times(client, mongo):
     page = node(slug="imprint", title="Imprint")
     assert "Imprint" in client.get("/").content.decode()
