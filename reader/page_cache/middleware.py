@@ -1,7 +1,6 @@
 """The middleware that serves pages from the cache, compares them with the database, and fills the cache."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 
 from django.conf import settings
@@ -141,7 +140,7 @@ class RecordPageMiddleware:
         expires = min(filter(None, (moment + MAX_AGE, due.next_due(moment), midnight)))
         response.setdefault("Cache-Control", "no-cache")
         entry = Entry(
-            replace(site_versions, tags=site_versions.in_slots(nodes.slots)),
+            site_versions,
             nodes,
             seen.versions,
             expires,
