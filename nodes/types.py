@@ -18,12 +18,13 @@ class Act(enum.StrEnum):
     """The kind of change that a save made. The history of a node shows it.
 
     Revisions store a kind only if it can't be derived from two consecutive revisions: RESTORED, MERGED,
-    CHANGES_PUBLISHED or SCHEDULED_CHANGES.
+    CHANGES_PUBLISHED, SCHEDULED_CHANGES, or SCHEDULED for a draft.
     """
 
     CREATED = "created"
     IMPORTED = "imported"
     SAVED = "saved"
+    DRAFTED = "drafted"
     RESTORED = "restored"  # An older version was restored, or the node was restored from the trash.
     MERGED = "merged"
     PUBLISHED = "published"

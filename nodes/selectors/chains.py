@@ -1,6 +1,6 @@
-"""Find the chains of revisions that lead to a node's current version or to its draft.
+"""Find the chains of revisions that lead to a node's current version or to its draft, and the saves of earlier drafts.
 
-A revision outside these chains comes from a failed save, or belongs to a node that no longer exists.
+Any other revision comes from a failed save, or belongs to a node that no longer exists.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,6 +33,7 @@ class Chains:
         node_id: The node.
         live: The revisions that led to the node's current version, newest first.
         draft: The revisions that led to the node's draft.
+        earlier_drafts: The saves of drafts that were published or discarded.
         others: All other revisions. If the node no longer exists, not even in the trash, these are all of its
             revisions.
         is_whole: Whether the current version's revision was found. If not, revisions in `others` may still be needed.
@@ -41,6 +42,7 @@ class Chains:
     node_id: ObjectId
     live: tuple[RevisionLink, ...]
     draft: tuple[RevisionLink, ...]
+    earlier_drafts: tuple[RevisionLink, ...]
     others: tuple[RevisionLink, ...]
     is_whole: bool
 
@@ -80,18 +82,20 @@ def _heads(ids: list[ObjectId]) -> dict[ObjectId, Mapping[str, Any]]:
 
 
 def _chains(node_id: ObjectId, head: Mapping[str, Any] | None) -> Chains:
-    revisions = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_at": 1})
+    revisions = list(database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_at": 1, "draft": 1}))
     links = {d["_id"]: RevisionLink(d["_id"], d["parent"], d["saved_at"]) for d in revisions}
     if head is None:
-        return Chains(node_id, (), (), tuple(links.values()), is_whole=True)
+        return Chains(node_id, (), (), (), tuple(links.values()), is_whole=True)
     draft = head.get("draft") or {}
     nonce = (head.get("metadata") or {}).get("nonce")
     live = _follow(links, nonce)
     # A draft's chain continues with the chain of the live version from which the draft was started.
     of_draft = _follow(links, draft.get("nonce")) + _follow(links, draft.get("base_nonce"))
     known = {link.nonce for link in (*live, *of_draft)}
-    others = tuple(link for link in links.values() if link.nonce not in known)
-    return Chains(node_id, live, of_draft, others, is_whole=nonce in links)
+    drafted = {d["_id"] for d in revisions if d.get("draft")} - known
+    earlier = tuple(links[draft_nonce] for draft_nonce in drafted)
+    others = tuple(link for link in links.values() if link.nonce not in known | drafted)
+    return Chains(node_id, live, of_draft, earlier, others, is_whole=nonce in links)
 
 
 def _follow(links: Mapping[ObjectId, RevisionLink], nonce: ObjectId | None) -> tuple[RevisionLink, ...]:

@@ -1,8 +1,11 @@
-"""Read the history of a node: the saves that led to its current version, found by following the parents of revisions.
+"""Read the history of a node: the saves that led to its current version, and the saves of its drafts.
 
-Revisions from failed writes aren't in this chain, so they are never shown.
+The saves that led to the current version are found by following the parents of revisions, so failed writes are never
+shown. Saves of drafts aren't in this chain. They are found by their mark, and stay in the history after the draft was
+published or discarded.
 """
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,12 +28,21 @@ PAUSE = timedelta(minutes=30)
 
 @dataclass(frozen=True)
 class Revision:
-    """A save: the version that it created, the paths of the fields that it changed, and its actions."""
+    """A save: the version that it created, the paths of the fields that it changed, and its actions.
+
+    Attributes:
+        parent: The nonce of the version that the save changed, or None if this version is no longer stored.
+    """
 
     version: Version
     parent: ObjectId | None
     changed: tuple[str, ...]
     acts: tuple[Act, ...]
+
+    @property
+    def is_draft(self) -> bool:
+        """Return whether this is a save of a draft."""
+        return Act.DRAFTED in self.acts
 
 
 @dataclass(frozen=True)
@@ -62,35 +74,37 @@ def sittings(revisions: Sequence[Revision]) -> list[Sitting]:
 def _is_same_sitting(later: Revision, earlier: Revision) -> bool:
     """Return whether two consecutive saves belong to the same sitting."""
     is_soon = later.version.saved_at - earlier.version.saved_at <= PAUSE
-    return is_soon and later.version.saved_by == earlier.version.saved_by and later.acts == earlier.acts == (Act.SAVED,)
+    is_plain = later.acts == earlier.acts and later.acts in ((Act.SAVED,), (Act.DRAFTED,))
+    return is_soon and is_plain and later.version.saved_by == earlier.version.saved_by
 
 
 def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None = None) -> tuple[list[Revision], bool]:
-    """Return up to SHOWN saves of a node, newest first. Also return whether there are older saves.
+    """Return up to SHOWN saves of a node and its drafts, newest first. Also return whether there are older saves.
 
     Args:
         node_id: The node.
-        present: The nonce of the newest save.
+        present: The nonce of the newest save of the live version.
         skip_until: The nonce of the last save on the previous page. Only older saves are returned.
     """
-    nonces = _chain(node_id, present)
-    if skip_until in nonces:
+    parents = _parents(node_id, present)
+    nonces = list(parents)
+    if skip_until in parents:
         nonces = nonces[nonces.index(skip_until) + 1 :]
-    # One more revision is read than shown, because each save is compared with the previous save.
-    documents = {
-        d["_id"]: d for d in database()[REVISIONS].find({"_id": {"$in": nonces[: SHOWN + 1]}, "node_id": node_id})
-    }
+    shown = nonces[:SHOWN]
+    # Each save is compared with the version that it changed.
+    wanted = list({*shown, *(parents[nonce] for nonce in shown)})
+    documents = {d["_id"]: d for d in database()[REVISIONS].find({"_id": {"$in": wanted}, "node_id": node_id})}
     versions = {
         nonce: Version.of(d["metadata"], d["saved_at"], d["saved_by"]["name"]) for nonce, d in documents.items()
     }
     revisions = [
         Revision(
             versions[nonce],
-            parent,
+            parent if parent in versions else None,
             _changed(versions.get(parent), versions[nonce]),
             _acts(documents.get(parent), documents[nonce]),
         )
-        for nonce, parent in ((nonce, documents[nonce]["parent"]) for nonce in nonces[:SHOWN])
+        for nonce, parent in ((nonce, parents[nonce]) for nonce in shown)
     ]
     return revisions, len(nonces) > SHOWN
 
@@ -118,22 +132,26 @@ def draft_base(node_id: ObjectId, draft_nonce: ObjectId) -> ObjectId | None:
     return nonce if link else None
 
 
-def _chain(node_id: ObjectId, present: ObjectId) -> list[ObjectId]:
+def _parents(node_id: ObjectId, present: ObjectId) -> dict[ObjectId, ObjectId | None]:
+    """Return the parents of the saves that led to `present` and of the saves of drafts, keyed by nonce, newest first."""
     links = _links(node_id)
-    nonces: list[ObjectId] = []
+    chain: list[Mapping[str, Any]] = []
     nonce: ObjectId | None = present
     while nonce is not None and (link := links.pop(nonce, None)):
-        nonces.append(nonce)
+        chain.append(link)
         nonce = link["parent"]
-    return nonces
+    drafts = [link for link in links.values() if link.get("draft")]
+    saves = heapq.merge(chain, drafts, key=lambda link: link["saved_at"], reverse=True)
+    return {link["_id"]: link["parent"] for link in saves}
 
 
 def _links(node_id: ObjectId) -> dict[ObjectId | None, Mapping[str, Any]]:
-    """Return {parent, saved_by, draft} for each revision, keyed by nonce.
+    """Return {parent, saved_at, saved_by, draft} for each revision, keyed by nonce, newest first.
 
     Callers must remove each link that they follow, because imported chains can be circular.
     """
-    revisions = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_by": 1, "draft": 1})
+    fields = {"parent": 1, "saved_at": 1, "saved_by": 1, "draft": 1}
+    revisions = database()[REVISIONS].find({"node_id": node_id}, fields)
     return {link["_id"]: link for link in revisions.sort("saved_at", -1).limit(FOLLOWED)}
 
 
@@ -156,6 +174,8 @@ def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[A
     old = before and before["metadata"]
     new = after["metadata"]
     acts = [Act(after["act"])] if "act" in after else []
+    if after.get("draft"):
+        return (Act.DRAFTED, *acts)
     if after["parent"] is None:
         # If no account created the node, or if the node has a `source`, it was imported.
         is_typed = after["saved_by"]["_id"] and not (new.get("detail") or {}).get("source")

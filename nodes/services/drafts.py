@@ -85,8 +85,6 @@ def save_draft(
             # therefore stored separately.
             "base_tags": scheduled.base_tags(node_id, draft) if draft else live["tags"],
         }
-        # This revision is only a base for later merges. The history never lists this revision, because the history
-        # follows `parent` from the node's nonce.
         parent = version["nonce"]
         nonce = _store(actor, _place(stored) | unchanged, version, change, parent, base, due if keeps else None)
         return Saved(node_id, nonce, tuple(change.fields), merged, None if keeps else due) if nonce else None
@@ -185,7 +183,7 @@ def schedule(
                 "expires", _("The page expires before its changes go live. Choose an earlier time for the changes.")
             )
         submitted = scheduled.last_submission(node_id, seen_draft)
-        changes = Change({**merge.changes, "published": live["published"]}, tag_change, submitted)
+        changes = Change({**merge.changes, "published": live["published"]}, tag_change, submitted, Act.SCHEDULED)
         unchanged = {**Expected.of(stored).as_filter(), "draft.nonce": seen_draft}
         base = {"base_nonce": live["nonce"], "base_tags": live["tags"]}
         nonce = _store(actor, unchanged, live, changes, seen_draft, base, due)
@@ -303,7 +301,7 @@ def _store(
         rules.check_ready(whole)
         rules.check_unique(unchanged["_id"], whole)
         draft |= {"due": due, "derived": derived.derive_for_readers(whole)}
-    insert_revision(unchanged["_id"], parent, whole, actor, change.submitted, draft=True)
+    insert_revision(unchanged["_id"], parent, whole, actor, change.submitted, draft=True, act=change.act)
     done = database()[NODES].update_one(unchanged, {"$set": {"draft": draft}})
     return nonce if done.matched_count else None
 

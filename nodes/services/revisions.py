@@ -27,6 +27,8 @@ def purge(
 ) -> Purged:
     """Delete old revisions of each node. Keep recent revisions, and the revisions that led to the node's draft.
 
+    Saves of earlier drafts are deleted if they are old, because only the history needs them.
+
     The current version's revision is always kept, because it is the base of the next merge. Revisions outside the
     history aren't deleted, because check_nodes handles them. The purge can be interrupted and repeated at any time.
 
@@ -40,14 +42,13 @@ def purge(
     nodes = kept = deleted = 0
     for chain in chains.all_chains():
         drafted = {link.nonce for link in chain.draft}
-        expired = [
-            link.nonce for link in chain.live[max(keep, 1) :] if link.saved_at < before and link.nonce not in drafted
-        ]
+        candidates = (*chain.live[max(keep, 1) :], *chain.earlier_drafts)
+        expired = [link.nonce for link in candidates if link.saved_at < before and link.nonce not in drafted]
         nodes = nodes + 1
-        kept = kept + len(chain.live) - len(expired)
+        kept = kept + len(chain.live) + len(chain.earlier_drafts) - len(expired)
         deleted = deleted + len(expired)
         for batch in batched(expired, BATCH):
             if not dry_run:
                 database()[REVISIONS].delete_many({"_id": {"$in": batch}, "node_id": chain.node_id})
-        progress(len(chain.live) + len(chain.others))
+        progress(len(chain.live) + len(chain.earlier_drafts) + len(chain.others))
     return Purged(nodes, kept, deleted)

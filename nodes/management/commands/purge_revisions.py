@@ -15,7 +15,7 @@ from nodes.services import revisions
 class Command(MongoCommand):
     help = (
         "Delete old revisions. For each page, the current revision, the newest N revisions, and all revisions from the "
-        "last DAYS days are kept."
+        "last DAYS days are kept. Saves of drafts that were published or discarded are kept for DAYS days."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -105,7 +105,7 @@ def test_restored_version_is_listed_as_restored(page, editor):
     assert stored(page)["title"] == "Page"
     assert told(page)[-1] == (Act.RESTORED,)
     html = ann.client.get(f"/admin/nodes/node/{page}/history/").content.decode()
-    assert re.search(r'<td class="acts">\s*<strong>Restored</strong>\s*</td>', html)
+    assert re.search(r'<span class="acts">\s*Restored\s*</span>', html)
 
 
 def test_restore_to_another_slug_is_listed_with_the_rename(page):
@@ -138,9 +138,52 @@ def test_consecutive_saves_of_an_editor_are_grouped(page, editor, mongo):
         save(page, nonce(page), ANN, title=f"Ann {number}")
     assert sittings(page) == [("Ann 2", 3), ("Page", 1)]
     html = editor().client.get(f"/admin/nodes/node/{page}/history/").content.decode()
-    assert (html.count('name="new"'), "3 saves since" in html) == (2, True)
+    assert (html.count('class="initials"'), "3 saves since" in html) == (2, True)
     each = editor("bob").client.get(f"/admin/nodes/node/{page}/history/?each=1").content.decode()
-    assert (each.count('name="new"'), "saves since" in each) == (4, False)
+    assert (each.count('class="initials"'), "saves since" in each) == (4, False)
+
+
+def test_saves_of_drafts_are_listed_with_what_they_changed(page, editor):
+    first = nonce(page)
+    draft = drafts.save_draft(ANN, page, first, {"title": "Drafted"})
+    again = drafts.save_draft(ANN, page, draft.nonce, {"summary": "In short"})
+    save(page, first, title="Other")
+    found, _more = history.newest(page, nonce(page))
+    assert [(save.acts[0], save.parent, save.changed) for save in found] == [
+        (Act.SAVED, first, ("title",)),
+        (Act.DRAFTED, draft.nonce, ("summary",)),
+        (Act.DRAFTED, first, ("title",)),
+        (Act.CREATED, None, ()),
+    ]
+    assert [len(sitting.revisions) for sitting in history.sittings(found)] == [1, 2, 1]
+    html = editor().client.get(f"/admin/nodes/node/{page}/history/").content.decode()
+    assert f"/compare/?old={first}&amp;new={again.nonce}" in html
+    assert ("Draft saved" in html, "Current draft" in html, "Today" in html) == (True, True, True)
+
+
+def test_saves_of_published_and_discarded_drafts_stay_in_the_history(page):
+    draft = drafts.save_draft(ANN, page, nonce(page), {"title": "Published"})
+    drafts.publish_draft(EDITOR, page, draft.nonce)
+    draft = drafts.save_draft(ANN, page, nonce(page), {"title": "Discarded"})
+    drafts.discard_draft(page, draft.nonce)
+    assert told(page) == [(Act.CREATED,), (Act.DRAFTED,), (Act.CHANGES_PUBLISHED,), (Act.DRAFTED,)]
+
+
+def test_scheduled_draft_is_listed_as_scheduled(page):
+    save(page, nonce(page), published=PAST)
+    draft = drafts.save_draft(ANN, page, nonce(page), {"title": "Later"})
+    drafts.schedule(EDITOR, page, draft.nonce, FUTURE)
+    assert told(page)[-1] == (Act.DRAFTED, Act.SCHEDULED)
+
+
+def test_older_saves_follow_on_the_next_page(page, monkeypatch):
+    monkeypatch.setattr(history, "SHOWN", 2)
+    draft = drafts.save_draft(ANN, page, nonce(page), {"title": "Drafted"})
+    save(page, nonce(page), title="Other")
+    newest, has_older = history.newest(page, nonce(page))
+    oldest, has_more = history.newest(page, nonce(page), skip_until=draft.nonce)
+    assert [save.acts for save in (*newest, *oldest)] == [(Act.SAVED,), (Act.DRAFTED,), (Act.CREATED,)]
+    assert (has_older, has_more) == (True, False)
 
 
 def test_group_ends_with_another_editor_a_pause_or_publication(page, mongo):

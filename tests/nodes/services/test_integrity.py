@@ -90,6 +90,17 @@ def test_revisions_of_drafts_and_trashed_nodes_are_kept(mongo):
     assert mongo["cms.revisions"].count_documents({}) == before
 
 
+def test_saves_of_earlier_drafts_are_kept_until_they_are_old(mongo):
+    node_id = node()
+    draft = drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "drafted"})
+    drafts.publish_draft(EDITOR, node_id, draft.nonce)
+    age(mongo)
+    assert list(integrity.check(fix=True)) == []
+    assert revisions.purge(keep=1, older_than=timedelta(days=40)).deleted == 0
+    assert revisions.purge(keep=2, older_than=timedelta(hours=1)).deleted == 1
+    assert not mongo["cms.revisions"].find_one({"_id": draft.nonce})
+
+
 def test_revisions_of_a_node_without_its_current_one_are_kept(mongo):
     node_id = node()
     saved(node_id, 2)
