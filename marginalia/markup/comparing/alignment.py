@@ -67,15 +67,17 @@ def whole_change(before: str, after: str) -> list[Change]:
 
 def make_row(pair: Pair, pieces: Sequence[Change]) -> Row:
     """Return the row for `pair`. `pieces` contains the pieces of both versions."""
-    kind: Kind
-    if pair.new is None:
-        kind = "left" if pair.is_moved else "removed"
-    elif pair.old is None:
-        kind = "came" if pair.is_moved else "added"
-    else:
-        kind = "same" if all(piece.kind == "equal" for piece in pieces) else "changed"
     old, new = (tuple(piece for piece in pieces if piece.kind != other) for other in ("insert", "delete"))
-    return Row(kind, pair, old, new)
+    return Row(kind_of(pair, is_same=all(piece.kind == "equal" for piece in pieces)), pair, old, new)
+
+
+def kind_of(pair: Pair, *, is_same: bool) -> Kind:
+    """Return the kind of the row for `pair`. If both versions have the part, `is_same` is whether it is the same."""
+    if pair.new is None:
+        return "left" if pair.is_moved else "removed"
+    if pair.old is None:
+        return "came" if pair.is_moved else "added"
+    return "same" if is_same else "changed"
 
 
 def align(

@@ -125,7 +125,7 @@ def _tidy(changes: Sequence[Change]) -> list[Change]:
     tidied: list[tuple[str, str, str]] = []
     for equal, deleted, inserted in steps:
         step = (equal, deleted, inserted)
-        while tidied and _is_idle(tidied[-1], step):
+        while tidied and is_idle(tidied[-1], step):
             before, old, new = tidied.pop()
             step = (before, old + step[0] + step[1], new + step[0] + step[2])
         tidied.append(step)
@@ -133,7 +133,7 @@ def _tidy(changes: Sequence[Change]) -> list[Change]:
     return [Change(kind, text) for step in tidied for kind, text in zip(kinds, step, strict=True) if text]
 
 
-def _is_idle(before: tuple[str, str, str], step: tuple[str, str, str]) -> bool:
+def is_idle(before: tuple[str, str, str], step: tuple[str, str, str]) -> bool:
     """Return whether the equal text between two changes is only white space, or is no longer than each of the changes.
 
     Marking such text as changed is called "semantic cleanup" in Google's diff-match-patch.
