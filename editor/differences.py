@@ -1,4 +1,7 @@
-"""Compare two versions of a node field by field. Matching lines are side by side, and changes are marked."""
+"""Compare two versions of a node field by field, and mark the changes.
+
+Texts are shown as readers see them, and as source, with matching lines side by side.
+"""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -9,30 +12,38 @@ from typing import Any, Literal, Protocol, TypeVar
 from bson import ObjectId
 from django.db import models
 from django.utils import formats, timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django_mongodb_backend.fields import ArrayField
 
 from editor import declared
 from editor.forms import FIELDS, NodeForm
-from marginalia.markup.comparing import alignment, diff
+from marginalia.markup import html
+from marginalia.markup.comparing import alignment, diff, rendered
 from marginalia.markup.comparing.alignment import Kind, Pair, Row
 from marginalia.markup.comparing.diff import Change
 from marginalia.markup.comparing.sequences import Budget
 from marginalia.mongo.clock import now
-from nodes import access
-from nodes.content import declared_fields
-from nodes.content.declared_fields import ITEMS, PART, PARTS, TEXT
+from nodes import access, rendering
+from nodes.content import MARKDOWN, declared_fields
+from nodes.content.declared_fields import ITEMS, PART, PARTS, TEXT, MarkdownField
 from nodes.models import Photo, tree
 from nodes.selectors import stored_photos
 from nodes.selectors.listing import is_public
 from nodes.selectors.references import MOST_REFERENCES
 from nodes.services.editing import NEVER
+from photos import texts
 
 # References to photos in text: ![words](photo:…) and ::photo{photo=photo:…}.
 _PHOTO = re.compile(r"(?i)\bphoto:([^\s()\"'<>{}\[\],#]+)")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 # Number of unchanged rows that are shown before and after each difference, and minimum number of rows in a fold.
 _CONTEXT, _LEAST_FOLDED = 1, 2
+# Maximum number of characters in both versions of a text. The differences of longer texts are shown only as source.
+_MOST_RENDERED = 400_000
+_BODY, _FORMAT = "detail.text", "detail.format"
 
 
 @dataclass(frozen=True)
@@ -56,11 +67,17 @@ class Fold:
 
 @dataclass(frozen=True)
 class Difference:
-    """A field that differs between two versions. Its lines are paragraphs if `is_text` is true, and items otherwise."""
+    """A field that differs between two versions. Its lines are paragraphs if `is_text` is true, and items otherwise.
+
+    Attributes:
+        rendered: The new version as readers see it, with the changes marked. It is "" for fields without markup, and
+            for very long texts.
+    """
 
     label: str
     lines: Sequence[Line | Fold]
     is_text: bool
+    rendered: SafeString = SafeString("")
 
     @property
     def is_blank(self) -> bool:
@@ -86,9 +103,43 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any
     ]
     photos = _photos(photo_refs, user)
     return [
-        Difference(label(path, type), fold([row.line(photos) for row in rows]), is_text(path, type))
+        Difference(
+            label(path, type),
+            fold([row.line(photos) for row in rows]),
+            is_text(path, type),
+            _rendered(path, old, new, type, user, budget),
+        )
         for path, rows in differing
     ]
+
+
+def _rendered(
+    path: str, old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any, budget: Budget
+) -> SafeString:
+    """Return the field at `path` as readers see it, with the changes marked, or "" if it isn't rendered."""
+    is_body = path == _BODY
+    sources = [version.get(path) or "" for version in (old, new)]
+    is_markdown = isinstance(declared_fields.declared(type).get(path), MarkdownField)
+    if not (is_body or is_markdown) or sum(map(len, sources)) > _MOST_RENDERED:
+        return SafeString("")
+    formats = [version.get(_FORMAT) or MARKDOWN if is_body else MARKDOWN for version in (old, new)]
+    before, after = (rendering.to_html(*source) for source in zip(sources, formats, strict=True))
+    blocks = rendered.mark_changes(before, after, removed=_("Removed"), added=_("Added"), budget=budget)
+    if all(block.kind == "same" for block in blocks):
+        return format_html("<p>{}</p>", _("Readers see no difference."))
+    marked = "\n".join(_folded(block) if isinstance(block, Fold) else block.html for block in fold(blocks))
+    sees_photos = access.may_see_photos(user)
+    return texts.resolve_for_editor(
+        html.clean(marked, "article"), sees_photos=sees_photos, sees_all=access.sees_all(user)
+    )
+
+
+def _folded(unchanged_blocks: Fold) -> str:
+    """Return unchanged blocks that are shown only on demand."""
+    count = len(unchanged_blocks.lines)
+    summary = ngettext("%(n)d paragraph unchanged", "%(n)d paragraphs unchanged", count) % {"n": count}
+    inner = "\n".join(block.html for block in unchanged_blocks.lines)
+    return format_html("<details><summary>{}</summary>{}</details>", summary, SafeString(inner))
 
 
 def lines(path: str, theirs: Any, mine: Any, type: str, budget: Budget | None = None) -> list[Line]:

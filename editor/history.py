@@ -1,9 +1,11 @@
-"""The views for a node's history: list saves, compare two versions, and restore an old version."""
+"""The views for a node's history: a timeline of saves, the differences of two versions, and restoring an old version."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from bson import ObjectId
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
@@ -13,13 +15,17 @@ from editor.editing import show_conflict
 from editor.fields import TagsSeenField
 from editor.operations import Confirmation
 from editor.site import admin_url, render_page
-from nodes import access
+from marginalia.comments.reading.presenter import avatar
+from marginalia.mongo.clock import now
+from nodes import access, times
 from nodes.access import NodePermission
-from nodes.actions import SaveNode
+from nodes.actions import PublishDraft, SaveNode
 from nodes.content import declared_fields
 from nodes.errors import EditConflict, NodeError
+from nodes.models import tree
 from nodes.selectors import editable_nodes, history
 from nodes.selectors.editable_nodes import Version
+from nodes.selectors.listing import is_public
 from nodes.types import Act, TagChange
 
 # The fields that aren't restored. Restoring an old version doesn't move a page, and doesn't change its dates or author.
@@ -29,6 +35,7 @@ ACTS = {
     Act.CREATED: gettext_lazy("Created"),
     Act.IMPORTED: gettext_lazy("Imported"),
     Act.SAVED: gettext_lazy("Saved"),
+    Act.DRAFTED: gettext_lazy("Draft saved"),
     Act.RESTORED: gettext_lazy("Restored"),
     Act.MERGED: gettext_lazy("Merged"),
     Act.PUBLISHED: gettext_lazy("Published"),
@@ -44,13 +51,14 @@ ACTS = {
 
 @require_safe
 def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """List a node's saves, newest first.
+    """List the saves of a node and its drafts, newest first.
 
     Saves from one sitting share a row, unless the query contains ?each=.
     """
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     context = list_saves(request, node_id, editable.live.nonce, editable.node.metadata.type)
-    return render_page(request, "history", _("History"), editable=editable, **context)
+    may_publish = access.allowed(request.user, editable.node, PublishDraft.needs)
+    return render_page(request, "history", _("History"), editable=editable, may_publish=may_publish, **context)
 
 
 def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type: str) -> dict[str, Any]:
@@ -64,8 +72,9 @@ def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type:
         type: The content type.
 
     Returns:
-        The context, with the saves up to `present`, newest first.
+        The context, with the saves up to `present` and the saves of drafts, newest first.
     """
+    moment = now()
     after = request.GET.get("after", "")
     each = "each" in request.GET
     skip_until = ObjectId(after) if ObjectId.is_valid(after) else None
@@ -74,8 +83,11 @@ def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type:
     rows = [
         {
             "revision": sitting.revisions[0],
+            "day": _day(sitting.revisions[0].version.saved_at, moment),
+            "initials": avatar(sitting.revisions[0].version.saved_by)[0],
             "saves": len(sitting.revisions),
             "since": sitting.revisions[-1].version.saved_at,
+            "before": sitting.revisions[-1].parent,
             "acts": [ACTS[act] for act in sitting.revisions[0].acts],
             "changed": differences.labels(sitting.changed, type),
         }
@@ -85,11 +97,28 @@ def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type:
     return {"rows": rows, "older": older, "each": each, "after": after}
 
 
+def _day(when: datetime, moment: datetime) -> str:
+    """Return the day of a save: "Today", "Yesterday", or the date."""
+    today = timezone.localdate(moment)
+    match today - timezone.localdate(when):
+        case timedelta(days=0):
+            return _("Today")
+        case timedelta(days=1):
+            return _("Yesterday")
+    return times.day(when, moment)
+
+
 @require_safe
 def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the differences between the versions in ?old= and ?new=. The older version comes first."""
+    """Show the differences between the versions in ?old= and ?new=. The older version comes first.
+
+    For the live version and its draft, redirect to the page where the draft can also be published.
+    """
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     old, new = (_version(node_id, request.GET.get(name, "")) for name in ("old", "new"))
+    is_review = editable.draft is not None and {old.nonce, new.nonce} == {editable.live.nonce, editable.draft.nonce}
+    if is_review and access.allowed(request.user, editable.node, PublishDraft.needs):
+        return HttpResponseRedirect(admin_url("publish", node_id))
     if old.saved_at > new.saved_at:
         old, new = new, old
     before, after = ({**version.fields, "tags": sorted(version.tags)} for version in (old, new))
@@ -138,6 +167,7 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
         changes=changes,
         form=form,
         may_edit=may_edit,
+        is_public=is_public(editable.node, tree.current(), now()),
     )
 
 

@@ -176,7 +176,12 @@ def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> S
         sees_photos: Whether the editor can see all photos.
         sees_all: Whether the editor is allowed to see why something isn't public.
     """
-    inserts = TextInserts(rendering.for_readers(clean_html(node), get_language() or "en", is_page=True))
+    return resolve_for_editor(clean_html(node), sees_photos=sees_photos, sees_all=sees_all, is_page=True)
+
+
+def resolve_for_editor(html: str, *, sees_photos: bool, sees_all: bool, is_page: bool = False) -> SafeString:
+    """Return clean HTML with its references and inserts resolved for an editor, as in `render_for_editor`."""
+    inserts = TextInserts(rendering.for_readers(html, get_language() or "en", is_page=is_page))
     names = find_names(inserts)
     public = public_targets(names) if names else NO_TARGETS
     photos = stored_photos.by_references(names.photos) if sees_photos else public.photos

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 import pytest
 from django.contrib.auth.models import AnonymousUser, Permission
 
-from cms.testing.build import node, nonce, save, stored
+from cms.testing.build import EDITOR, node, nonce, save, stored
 from editor import differences
 from editor.differences import Fold
+from nodes.services import drafts
 from nodes.types import TagChange
 from tests.support.nodes import pictures
 from tests.support.nodes.content import Cookbook, Recipe, registered
@@ -71,7 +72,7 @@ def test_inserted_paragraph_leaves_its_neighbours_unmarked(mongo, compare):
         ("same", "Paragraph 7.", "Paragraph 7."),
         ("changed", "Paragraph <del>8</del>.", "Paragraph <ins>eight</ins>."),
     ]
-    assert html.count("<details>") == 1
+    assert html.count("<details>") == 2, "once for readers, and once in the source"
     assert '<span class="line-kind">Added</span>' in html
 
 
@@ -89,7 +90,7 @@ def test_blank_line_changes_are_described(mongo, compare):
     old = nonce(made)
     save(made, old, detail__text="one\n\n\n\ntwo")
     html = compare(made, old)
-    assert "Only blank lines differ." in html
+    assert ("Only blank lines differ." in html, "Readers see no difference." in html) == (True, True)
     assert "<ins>" not in html
 
 
@@ -143,7 +144,7 @@ def test_photos_are_shown_before_and_after(stew, compare):
     cells = [re.findall(r'<td class="(?:old|new)">.*?</td>', part, re.S)[-2:] for part in (text, picture)]
     named = [[re.findall(r"/photo/(\w+)/change/", cell) for cell in pair] for pair in cells]
     assert named == [[[str(second)], [str(third)]], [[str(first)], [str(third)]]]
-    assert html.count("<picture>") == 4
+    assert html.count("<picture>") == 4 + 3, "the rendered text shows each of the three photos once"
 
 
 @pytest.mark.parametrize(("right", "is_shown"), [("view_photo", True), (None, False)])
@@ -175,3 +176,50 @@ def test_hidden_photo_is_not_shown_without_permission(mongo):
     hidden = upload(gallery("lakes"), pictures.jpeg(), fields={"published": None})
     found = differences.changes({}, {"detail.text": f"![A](photo:{hidden})"}, "blog-entry", AnonymousUser())
     assert [line.new_photos for line in found[0].lines] == [[]]
+
+
+def rendered(html):
+    return html.partition('<div class="rendered">')[2].partition('<div class="source">')[0]
+
+
+def test_text_is_shown_as_readers_see_it_with_the_changes_marked(mongo, compare):
+    photo = upload(gallery("lakes"), pictures.jpeg(), "lake.jpg")
+    made = node(text=f"Some *old* words.\n\n- one\n- two\n\n![A](photo:{photo})")
+    old = nonce(made)
+    save(made, old, detail__text="Some **new** words.\n\n- one\n- 2 & 3")
+    html = rendered(compare(made, old))
+    assert '<del title="Removed"><em>old</em></del><ins title="Added"><strong>new</strong></ins> words.</p>' in html
+    assert '<li><del title="Removed">two</del><ins title="Added">2 &amp; 3</ins></li>' in html
+    assert re.search(rf'<del title="Removed">.*?<picture>.*?{photo}.*?</del>', html, re.S)
+
+
+def test_rendered_text_is_sanitized(mongo, compare):
+    made = node(text="Safe")
+    old = nonce(made)
+    save(made, old, detail__text='<img src=x onerror="alert(1)"> <script>alert(2)</script> [a](javascript:alert(3))')
+    html = rendered(compare(made, old))
+    assert '<ins title="Added">' in html
+    assert not re.search(r"onerror|<script|href=.javascript", html)
+
+
+def test_very_long_text_is_shown_only_as_source(mongo, compare, monkeypatch):
+    monkeypatch.setattr(differences, "_MOST_RENDERED", 10)
+    made = node(text="one two three")
+    old = nonce(made)
+    save(made, old, detail__text="one two four")
+    html = compare(made, old)
+    assert rendered(html) == ""
+    assert "<ins>four</ins>" in html
+
+
+def test_comparing_the_draft_with_the_live_version_offers_to_publish(mongo, editor):
+    made = node(title="Live")
+    live = nonce(made)
+    draft = drafts.save_draft(EDITOR, made, live, {"title": "Drafted"})
+    address = f"/admin/nodes/node/{made}/compare/?old={live}&new={draft.nonce}"
+    ann = editor()
+    shown_page = ann.client.get(address, follow=True)
+    assert shown_page.redirect_chain == [(f"/admin/nodes/node/{made}/publish/", 302)]
+    assert 'value="Publish changes"' in shown_page.content.decode()
+    published = ann.client.post(shown_page.request["PATH_INFO"], {"draft": str(draft.nonce)})
+    assert (published.status_code, stored(made)["title"]) == (302, "Drafted")

@@ -178,7 +178,9 @@ def test_history_shows_who_did_what(editor):
     answer = editor.get(address)
     saved = [(row["revision"].version.saved_by, row["acts"], row["changed"]) for row in answer.context["rows"]]
     assert saved == [("editor", ["Saved"], "Title"), ("Ann", ["Imported", "Published"], "")]
-    assert "<strong>Imported</strong>" in answer.content.decode()
+    html = answer.content.decode()
+    assert re.findall(r'<span class="acts">(.*?)</span>', html, re.S)[1].split() == ["Imported", "·", "Published"]
+    assert (html.count('class="initials"'), "View or restore" in html) == (2, False)
 
 
 def test_replacing_the_file_keeps_the_photo(editor):
