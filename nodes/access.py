@@ -327,6 +327,11 @@ def check_may_place(user: Any, section_id: ObjectId | None, present: ObjectId | 
         raise InvalidPlace(NO_SUCH_SECTION)
 
 
+def may_manage_tags(user: Any) -> bool:
+    """Return whether `user` can describe, rename and merge tags, which changes pages and photos of other people."""
+    return bool(user.has_perm("nodes.publish_node"))
+
+
 def may_set_up(user: Any) -> bool:
     """Return whether `user` can change the site's settings and see information for operators."""
     return bool(user.has_perm("nodes.change_sitesettings"))

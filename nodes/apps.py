@@ -10,4 +10,4 @@ class NodesConfig(AppConfig):
     def ready(self) -> None:
         autodiscover_modules("content")
         from nodes import checks  # noqa: F401 - imported to register itself
-        from nodes.services import scheduled  # noqa: F401 - registers the worker's task that publishes due drafts
+        from nodes.services import scheduled, tags  # noqa: F401 - registers work of the worker

@@ -134,6 +134,34 @@ class InvalidPlace(NodeError):
     """The section can't contain the node: the section has the wrong type, is inside the node, or doesn't exist."""
 
 
+class TagBusy(NodeError):
+    """The tag is being renamed, so it can't be renamed again yet."""
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        super().__init__(_("“%(tag)s” is still being renamed. Wait until this is done, then try again.") % {"tag": tag})
+
+
+class TagExists(NodeError):
+    """There is already a tag with the new name, so the user has to confirm that the two tags are merged.
+
+    Attributes:
+        pages: The number of pages that have the tag.
+    """
+
+    def __init__(self, tag: str, pages: int) -> None:
+        self.tag = tag
+        self.pages = pages
+        super().__init__(_("There is already a tag “%(tag)s”.") % {"tag": tag})
+
+
+class TagChanged(NodeError):
+    """Someone else has changed the tag since it was read."""
+
+    def __init__(self) -> None:
+        super().__init__(_("Someone else has just changed this tag. Nothing was saved. Check the tag, then try again."))
+
+
 class FieldRefused(NodeError):
     """The value of a field, possibly after a merge, can't be stored. `path` is the field's path under `metadata`."""
 

@@ -7,6 +7,7 @@ from marginalia.markup.characters import is_blank
 
 LONGEST = 100
 MOST = 200
+LONGEST_DESCRIPTION = 1_000
 
 
 def normalized(tag: str) -> str:

@@ -15,6 +15,7 @@ urlpatterns = [
     path("search", searching.search_page, name="search"),
     path("search/suggestions", searching.search_suggestions, name="search-suggestions"),
     path("feed/<slug:form>", feeds.site, name="site-feed"),
+    path("tag", pages.tags, name="tags"),
     path("tag/<tag:tag>/feed/<slug:form>", feeds.tag, name="tag-feed"),
     path("tag/<tag:tag>", pages.tag, name="tag"),
     path("author/<nodepart:slug>/feed/<slug:form>", feeds.author, name="author-feed"),

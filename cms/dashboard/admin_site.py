@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from api import admin
 from cms.dashboard import index, navigation, searching
+from editor import tags
 from marginalia.tasks import queue, scheduling
 from marginalia.tasks.backend import databases
 from nodes import access
@@ -47,6 +48,8 @@ class MarginaliaAdminSite(AdminSite):
             ("jobs/", self.jobs, "jobs"),
             ("tokens/", self.tokens, "tokens"),
             ("search/", self.search, "search"),
+            ("tags/", tags.tag_list, "tags"),
+            ("tags/change/", tags.change, "tag_change"),
         ]
         return [*(path(route, self.admin_view(view), name=name) for route, view, name in pages), *routes]
 

@@ -91,13 +91,16 @@ def rail(request: HttpRequest, apps: list[dict[str, Any]]) -> Rail:
     def known(labels: dict[str, Promise]) -> list[Link]:
         return [Link(labels[name], models[name]["admin_url"]) for name in labels if name in models]
 
+    settings = known(SETTINGS)
+    if access.may_manage_tags(user):
+        settings.append(Link(_("Tags"), reverse("admin:tags")))
     technical = known(TECHNICAL)
     if access.may_set_up(user):
         technical.append(Link(_("Jobs"), reverse("admin:jobs")))
     # Everyone can see API tokens, because each account manages its own tokens, regardless of its permissions.
     technical.append(Link(_("API tokens"), reverse("admin:tokens")))
     groups = [
-        Group(_("Settings"), "settings", tuple(known(SETTINGS))),
+        Group(_("Settings"), "settings", tuple(settings)),
         *_own_groups(apps, user),
         Group(_("For technicians"), "technical", tuple(technical)),
     ]

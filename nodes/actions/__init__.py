@@ -19,11 +19,12 @@ from nodes.actions.create import CreateNode, Duplicate
 from nodes.actions.drafts import DiscardDraft, PublishDraft, SaveDraft, ScheduleDraft, UnscheduleDraft
 from nodes.actions.order import Order, PlaceNextTo, SortByName
 from nodes.actions.save import Move, Publish, SaveNode, Schedule, Unpublish
-from nodes.actions.tag import Tag
+from nodes.actions.tag import ChangeTag, Tag
 from nodes.actions.trash import Delete, Restore, Trash
 
 __all__ = [
     "SelectedNode",
+    "ChangeTag",
     "CreateNode",
     "Delete",
     "DiscardDraft",

@@ -17,6 +17,7 @@ from nodes.content import FILE, lookups, uniqueness
 NODES = "cms.nodes"
 REVISIONS = "cms.revisions"
 REDIRECTS = "cms.redirects"
+TAGS = "cms.tags"
 TRASH = "cms.trash"
 SITE = "cms.site"
 WORKING_COPIES = "cms.working_copies"
@@ -263,8 +264,22 @@ def collections() -> tuple[Collection, ...]:
             unsharded_because="Small, and read only if no page is found.",
         ),
         Collection(
+            TAGS,
+            (
+                # These indexes are used to find the former names of a tag, and to resume renames.
+                Index("by_new_name", (("renamed_to", 1),), sparse=True),
+                Index("being_renamed", (("is_renaming", 1),), sparse=True),
+            ),
+            validator=schemas.TAG,
+            unsharded_because="Small: the tags with a description or a new name.",
+        ),
+        Collection(
             TRASH,
-            (Index("by_newest", (("trashed_at", -1), ("_id", -1))), Index("by_section", (("metadata.parent_id", 1),))),
+            (
+                Index("by_newest", (("trashed_at", -1), ("_id", -1))),
+                Index("by_section", (("metadata.parent_id", 1),)),
+                Index("by_tag", (("metadata.tags", 1),)),
+            ),
             validator=schemas.trashed(),
             unsharded_because="Small: pages and photos in the trash.",
         ),

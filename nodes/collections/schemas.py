@@ -169,6 +169,11 @@ REDIRECT = document(
     {"_id": document({"parent_id": optional(ID), "slug": TEXT}), "node_id": ID},
     {"kept_at": DATE, "deleted_at": DATE, "earlier": array_of(ID)},
 )
+# A tag with a description, or the former name of a tag. `pages` is the number of pages when the rename began.
+TAG = document(
+    {"_id": TEXT, "nonce": ID},
+    {"description": TEXT, "renamed_to": TEXT, "is_renaming": BOOLEAN, "pages": INTEGER},
+)
 SITE = document(
     {"_id": TEXT, "tree": INTEGER, "nonce": ID, "frame": ID, "lists": ID, "texts": ID},
     {

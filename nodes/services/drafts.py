@@ -7,6 +7,7 @@ with a single update. It can be published immediately, or at a scheduled time (n
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from bson import ObjectId
@@ -14,8 +15,9 @@ from django.utils.translation import gettext as _
 
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
+from marginalia.mongo.reading import read_with_hint
 from nodes import merging
-from nodes.collections import NODES
+from nodes.collections import NODES, keys_of
 from nodes.content import upgrading
 from nodes.errors import DraftGone, EditConflict, FieldRefused, NodeError, NodeGone, NotLive
 from nodes.merging import Merge
@@ -78,7 +80,7 @@ def save_draft(
         # The draft remains scheduled only if the page won't expire before the draft goes live, and if the draft doesn't
         # change the publication time. Scheduled changes can't change this time.
         keeps = may_publish and due and dates["published"] == live["published"] and dates["expires"] > due
-        unchanged = {"draft.nonce": draft["nonce"], "draft.due": due} if draft else {"draft": {"$exists": False}}
+        unchanged = {**scheduled.unchanged(draft), "draft.due": due} if draft else {"draft": {"$exists": False}}
         base = {
             "base_nonce": draft["base_nonce"] if draft else live["nonce"],
             # Changing tags doesn't generate a nonce, so the base revision can lack later tag changes. The tags are
@@ -132,7 +134,7 @@ def publish_draft(
             actor,
             stored,
             Change(merge.changes, tag_change, submitted, Act.CHANGES_PUBLISHED),
-            more_filter={"draft.nonce": seen_draft, "draft.due": scheduled.due_time(stored)},
+            more_filter={**scheduled.unchanged(stored["draft"]), "draft.due": scheduled.due_time(stored)},
             more_update={"$unset": {"draft": ""}},
         )
         return Saved(node_id, nonce, tuple(merge.changes), merge.merged) if nonce else None
@@ -184,7 +186,7 @@ def schedule(
             )
         submitted = scheduled.last_submission(node_id, seen_draft)
         changes = Change({**merge.changes, "published": live["published"]}, tag_change, submitted, Act.SCHEDULED)
-        unchanged = {**Expected.of(stored).as_filter(), "draft.nonce": seen_draft}
+        unchanged = {**Expected.of(stored).as_filter(), **scheduled.unchanged(stored["draft"])}
         base = {"base_nonce": live["nonce"], "base_tags": live["tags"]}
         nonce = _store(actor, unchanged, live, changes, seen_draft, base, due)
         if nonce is None:
@@ -228,6 +230,40 @@ def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
         raise DraftGone(node_id)
     if scheduled.due_time(stored):
         invalidate()
+
+
+def ids_with_tag(tag: str) -> list[ObjectId]:
+    """Return the ids of the nodes whose draft has the tag, or is based on a live version that had the tag."""
+    query = {
+        "draft.saved_at": {"$exists": True},
+        "$or": [{"draft.metadata.tags": tag}, {"draft.base_tags": tag}],
+    }
+    nodes = read_with_hint(keys_of("by_draft"), partial(database()[NODES].find, query, {"_id": 1}))
+    return [node["_id"] for node in nodes]
+
+
+def rename_tag(node_id: ObjectId, change: TagChange) -> None:
+    """Replace a tag of a draft, and of the live version on which the draft is based.
+
+    The draft's nonce doesn't change, because tag changes can't conflict with an edit.
+
+    Raises:
+        TooBusy: Other writers kept changing the draft.
+    """
+
+    def attempt() -> bool | None:
+        stored = database()[NODES].find_one({"_id": node_id, "draft": {"$exists": True}}, {"metadata": 1, "draft": 1})
+        if stored is None:
+            return True
+        draft = stored["draft"]
+        lists = {"draft.metadata.tags": draft["metadata"].get("tags"), "draft.base_tags": draft.get("base_tags")}
+        renamed = {path: change.applied(tags) for path, tags in lists.items() if tags and change.removed & set(tags)}
+        if not renamed:
+            return True
+        unchanged = {**_place(stored), **scheduled.unchanged(draft)}
+        return bool(database()[NODES].update_one(unchanged, {"$set": renamed}).matched_count) or None
+
+    retry_compare_and_set(attempt)
 
 
 def _over_live(

@@ -79,10 +79,22 @@ def _publish(node_id: ObjectId) -> bool:
         Actor(draft["saved_by"]["_id"], draft["saved_by"]["name"]),
         stored,
         Change(merge.changes, tags, last_submission(node_id, draft["nonce"]), Act.SCHEDULED_CHANGES),
-        more_filter={"draft.nonce": draft["nonce"], "draft.due": draft["due"]},
+        more_filter={**unchanged(draft), "draft.due": draft["due"]},
         more_update={"$unset": {"draft": ""}},
     )
     return nonce is not None
+
+
+def unchanged(draft: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the filter for a node whose draft hasn't changed since it was read.
+
+    Renaming a tag doesn't change the draft's nonce, so the filter must contain the tags.
+    """
+    return {
+        "draft.nonce": draft["nonce"],
+        "draft.metadata.tags": draft["metadata"].get("tags"),
+        "draft.base_tags": draft.get("base_tags"),
+    }
 
 
 def last_submission(node_id: ObjectId, draft_nonce: ObjectId) -> Submitted | None:

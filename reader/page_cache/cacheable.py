@@ -17,6 +17,7 @@ CACHED_ROUTES: Mapping[str, frozenset[str]] = {
     "node": frozenset({"from", paging.PARAMETER}),
     "photo": frozenset({paging.PARAMETER}),
     "tag": frozenset({"from"}),
+    "tags": frozenset(),
     "author": frozenset({"from"}),
     "archive": frozenset(),
     "archive-year": frozenset({"from"}),

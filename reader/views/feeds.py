@@ -25,11 +25,11 @@ from marginalia.mongo.clock import now
 from nodes import links, rendering
 from nodes.content import NEWEST, PHOTOS
 from nodes.models import Node, Photo, stored_site, tree
-from nodes.selectors import due, stored_nodes
+from nodes.selectors import due, stored_nodes, stored_tags
 from photos import addresses, pictures, texts
 from reader.selectors import bylines
 from reader.views.feed_formats import FORMATS, Channel, Enclosure, Item, Picture
-from reader.views.pages import redirect_if_moved, section_at
+from reader.views.pages import redirect, redirect_if_moved, section_at
 
 MAX_ENTRIES = 20
 
@@ -102,8 +102,13 @@ def blog(request: HttpRequest, path: str, form: str) -> HttpResponse:
 
 @require_safe
 def tag(request: HttpRequest, tag: str, form: str) -> HttpResponse:
-    """Return the feed with the posts and photos that have the given tag."""
-    return _respond(request, form, lambda: _tag_source(tag))
+    """Return the feed with the posts and photos that have the given tag, or redirect if the tag was renamed."""
+    try:
+        return _respond(request, form, lambda: _tag_source(tag))
+    except Http404:
+        if new_name := stored_tags.get(unicodedata.normalize("NFC", tag)).renamed_to:
+            return redirect(request, reverse("tag-feed", args=[new_name, form]))
+        raise
 
 
 @require_safe

@@ -13,19 +13,20 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template import TemplateDoesNotExist
 from django.template.loader import select_template
-from django.urls import Resolver404, resolve
+from django.urls import Resolver404, resolve, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from marginalia.markup.text import fold
 from marginalia.mongo.clock import now
 from nodes import content, links
 from nodes.models import Node, Photo, dependencies, stored_site, tree
-from nodes.selectors import by_hand, routes, search, slugs, stored_nodes
+from nodes.selectors import by_hand, routes, search, slugs, stored_nodes, stored_tags
 from nodes.selectors.listing import Listing
 from nodes.selectors.routes import FoundRoute
 from photos import addresses, labels, pictures, texts
-from reader.selectors import bylines, dates, faceted_lists, pinned, related
+from reader.selectors import bylines, dates, faceted_lists, pinned, related, tag_counts
 from reader.views import facets, linked_data
 
 # Number of photos per page of a gallery. It is divisible by 2, 3, 4 and 6, so that the last row is full.
@@ -73,7 +74,7 @@ def _show_at_url(request: HttpRequest, node: Node | Photo | None) -> HttpRespons
         raise Http404(_("There is no page at this URL."))
     url = node.get_absolute_url()
     if request.path_info != unquote(url):
-        return _redirect(request, url)
+        return redirect(request, url)
     return show(request, node)
 
 
@@ -88,7 +89,7 @@ def _call_route(request: HttpRequest, found: FoundRoute) -> HttpResponseBase:
     node = found.node
     route = found.route
     if request.path_info != unquote(found.url):
-        return _redirect(request, found.url)
+        return redirect(request, found.url)
     if request.method not in route.allowed_methods:
         return HttpResponseNotAllowed(route.allowed_methods)
     request.node_route = route  # The page cache reads this attribute.
@@ -136,7 +137,7 @@ def without_slash(request: HttpRequest, path: str) -> HttpResponseBase:
         # If there is no such section, this isn't the path of a feed. Raise Http404, so that the middleware can look up
         # old URLs.
         section_at(route.kwargs["path"], content.NEWEST, content.PHOTOS)
-    return _redirect(request, request.path.rstrip("/"))
+    return redirect(request, request.path.rstrip("/"))
 
 
 def section_at(path: str, *lists: str) -> Node:
@@ -156,10 +157,11 @@ def redirect_if_moved(request: HttpRequest, node: Node, path: str) -> HttpRespon
     url = node.get_absolute_url()
     if unquote(url) == f"/{path}":
         return None
-    return _redirect(request, url + quote(request.path_info[len(path) + 1 :]))
+    return redirect(request, url + quote(request.path_info[len(path) + 1 :]))
 
 
-def _redirect(request: HttpRequest, url: str) -> HttpResponse:
+def redirect(request: HttpRequest, url: str) -> HttpResponse:
+    """Return a permanent redirect to `url` that keeps the query string."""
     query = request.META.get("QUERY_STRING", "")
     # By default, browsers cache permanent redirects forever. However, the node can be moved back, or another node can
     # get the old URL.
@@ -171,9 +173,19 @@ def tag(request: HttpRequest, tag: str) -> HttpResponse:
     """List the posts, pages and photos that have the given tag."""
     tag = unicodedata.normalize("NFC", tag)
     tagged = paginate(request, stored_nodes.tagged, tree.current(), tag, now())
+    stored_tag = stored_tags.get(tag)
+    if not tagged.nodes and stored_tag.renamed_to:
+        return redirect(request, reverse("tag", args=[stored_tag.renamed_to]))
     if not tagged.nodes:
         raise Http404(_("No pages have the tag “%(tag)s”.") % {"tag": tag})
-    return render(request, "nodes/tag.html", {"tag": tag, "listing": tagged})
+    return render(request, "nodes/tag.html", {"tag": tag, "listing": tagged, "description": stored_tag.description})
+
+
+@require_safe
+def tags(request: HttpRequest) -> HttpResponse:
+    """List all tags, with the number of pages and photos that have each tag."""
+    counts = tag_counts.count_tags(tree.current(), now())
+    return render(request, "nodes/tags.html", {"tags": sorted(counts.items(), key=lambda item: fold(item[0]))})
 
 
 @require_safe

@@ -91,6 +91,8 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     **EDITORS,
     "jobs": _at("/admin/jobs/"),
     "tokens of the API": _at("/admin/tokens/"),
+    "tags": _at("/admin/tags/"),
+    "tag_change": _at("/admin/tags/change/?tag=paper"),
     "app_list": _at("/admin/nodes/"),
     "password_change": _at("/admin/password_change/"),
     "password_change_done": _at("/admin/password_change/done/"),

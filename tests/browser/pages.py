@@ -193,6 +193,7 @@ READERS: dict[str, Callable[[Page, Site], Response]] = {
     "search results": _at("/search?q=post"),
     "nothing found": _at("/search?q=xylophone"),
     "tag page": _at("/tag/paper"),
+    "all tags": _at("/tag"),
     "404": _not_found,
     "log-in": _at("/log-in"),
     "refused log-in": _refused_log_in,

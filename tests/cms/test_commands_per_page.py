@@ -20,7 +20,7 @@ COMMANDS = {
     "/blog": (8, 3, 1, 1),
     "/folder": (7, 3, 1, 1),
     "/folder/page": (6, 2, 1, 1),
-    "/tag/paper": (7, 3, 1, 1),
+    "/tag/paper": (8, 4, 1, 1),
     "/author/ann": (10, 3, 1, 1),
     "/blog/archive": (7, 2, 1, 1),
     "/feed/atom": (7, 2, 1, 1),

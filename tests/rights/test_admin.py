@@ -14,6 +14,7 @@ from marginalia.comments.operations import converting
 from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Order, Target
 from nodes.access import System
+from nodes.services import tags
 from photos.actions import UploadFile
 from tests.rights.world import LETTERS, NOT_TOLD, Thing, World, body, is_refused, stored, table, word
 
@@ -23,6 +24,8 @@ TABLE = r"""
                                                        get     post
 jobs/                                                  a       a
 search/                                                owema   -
+tags/                                                  ea      -
+tags/change/                                           ea      ea
 tokens/                                                oweam   oweam
 (start)                                                owema   owema
 login/                                                 nr      +
@@ -135,6 +138,7 @@ NOTHING = "0" * 24
 # Query parameters and posted data of routes that would otherwise refuse everybody.
 QUERIES = {
     "nodes/photo/describe/": lambda s: f"?photo={s.photo.id}",
+    "tags/change/": lambda s: "?tag=paper",
     "autocomplete/": lambda s: "?app_label=admin&model_name=logentry&field_name=user",
     "nodes/node/<objectid:node_id>/compare/": lambda s: f"?old={s.things['draft'].first}&new={s.nonce}",
 }
@@ -173,6 +177,7 @@ class Samples:
         self.nonce = stored(self.things["draft"].id)["metadata"]["nonce"]
         self.photo, self.gallery = world.photo("private"), world.gallery
         self.file = UploadFile(user=System("A"), gallery_id=None, filename="private.pdf").execute([b"%PDF-1.7"]).id
+        tags.describe("paper", "Sheets", None)
         for layout in ("documents", "buckets"):
             target = Target("nodes.node", str(world.thing("live", marker="plain").id))
             slug = services.post(

@@ -135,7 +135,7 @@ def test_every_cached_page_records_its_dependencies():
     world, client, kept = World(), Client(), set()
     comment(world.ids["other"])
     target = f"/api/v1/nodes/{world.ids['other']}/comments"
-    others = ("/author/ann/feed/atom", "/api/v1/", "/api/v1/openapi.json", f"/media/{upload(None)}")
+    others = ("/tag", "/author/ann/feed/atom", "/api/v1/", "/api/v1/openapi.json", f"/media/{upload(None)}")
     for address in (*world.addresses(), target, *others):
         before = len(page_cache.storage.cache.entries)
         response = client.get(address)
