@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from html import escape
+from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,6 +70,8 @@ class Flags(NamedTuple):
     # True if the comment is shown at the same level as the comment that it replies to, because that comment is already
     # at the deepest level.
     is_beside: bool
+    # True if the comment that it replies to is the previous comment on the page.
+    is_below_parent: bool
     by_author: bool
     by_moderator: bool
     may_reply: bool
@@ -186,6 +189,10 @@ class Presenter:
         return removed.slug in self.answered or removed.slug in self._above
 
     @cached_property
+    def _below_parent(self) -> set[str]:
+        return {comment.slug for above, comment in pairwise(self.comments) if comment.answers == above.slug}
+
+    @cached_property
     def _above(self) -> set[str]:
         paths = (slug.split("/") for slug in self.by_slug)
         return {"/".join(path[:depth]) for path in paths for depth in range(1, len(path))}
@@ -206,6 +213,7 @@ class Presenter:
             public and bool(author.url),
             bool(comment.answers),
             comment.answers != comment.parent,
+            comment.slug in self._below_parent,
             author.id in self.authors,
             author.is_moderator,
             public and self.may_reply,
@@ -245,7 +253,9 @@ class Presenter:
         if flags.answers:
             above = self.by_slug.get(comment.answers)
             name = above.author.name if above else ""
-            values["answers_name"] = escape(name) or (_("a removed comment") if above else _("a comment"))
+            unnamed = _("a removed comment") if above else _("a comment")
+            # The name can have another text direction than the words around it.
+            values["answers_name"] = f"<bdi>{escape(name)}</bdi>" if name else unnamed
             values["answers_link"] = f"#c-{above.part}" if above else f"{urls.permalink}{comment.answers}"
         return values
 

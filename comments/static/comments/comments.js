@@ -66,7 +66,6 @@
         const actions = document.querySelector(`#${own.dataset.commentsOwn} .comment-actions`);
         if (!actions) continue;
         for (const link of own.querySelectorAll("a")) actions.append(" ", link);
-        actions.closest(".comment")?.classList.add("comment-own");
         own.remove();
       }
       // Show a waiting comment below the comment that it replies to.
@@ -168,6 +167,16 @@
     show(named);
   };
 
+  /** Go to the form at the end of the page, if a script has loaded it. */
+  const begin = (event) => {
+    const form = document.querySelector("[data-comments-form] > [data-comments-fragment]");
+    if (!form) return;
+    event.preventDefault();
+    form.scrollIntoView();
+    const fields = /** @type {HTMLInputElement[]} */ ([...form.querySelectorAll("[name=name], [name=text]")]);
+    fields.find(({ value }) => !value)?.focus({ preventScroll: true });
+  };
+
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
@@ -175,7 +184,9 @@
     const link = /** @type {HTMLAnchorElement | null} */ (target.closest?.("a[href]"));
     if (!link) return;
     const list = /** @type {HTMLElement | null} */ (link.closest("[data-comments]"));
-    if (link.dataset.commentsReply) {
+    if (link.classList.contains("comments-begin")) {
+      begin(event);
+    } else if (link.dataset.commentsReply) {
       event.preventDefault();
       reply(link);
     } else if (link.classList.contains("comment-parent")) {
