@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from marginalia.comments import conf
 from marginalia.comments.errors import InvalidComment
 from marginalia.comments.posting import policy, preparation
 from marginalia.comments.posting.preparation import MAX_NAME
@@ -17,7 +18,6 @@ from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Targe
 # Maximum number of digits in a revision number. Real revision numbers are much shorter, and longer numbers could be too
 # large for the database.
 MAX_DIGITS = 9
-_EMPTY_MESSAGE = _("Enter a comment.")
 
 
 def validate_length(text: str) -> None:
@@ -32,8 +32,30 @@ def validate_length(text: str) -> None:
         raise forms.ValidationError(error.sentence, code="max_length") from error
 
 
-class CommentForm(forms.Form):
+class TextForm(forms.Form):
+    """A form with the text of a comment."""
+
+    text = forms.CharField(
+        label=_("Comment"),
+        widget=forms.Textarea(attrs={"rows": 8, "dir": "auto"}),
+        error_messages={"required": _("Enter a comment.")},
+        validators=[validate_length],
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, label_suffix="", **kwargs)
+
+    @property
+    def max_length(self) -> int:
+        """Return the maximum number of characters of the text."""
+        return int(conf.get("MAX_LENGTH"))
+
+
+class CommentForm(TextForm):
     """The form for a new comment. Logged-in users don't see the fields for the name and the email address."""
+
+    field_order = ("name", "email", "text")
+    email_required = _("Enter an email address to be notified of replies.")
 
     name = forms.CharField(
         label=_("Name"),
@@ -49,12 +71,6 @@ class CommentForm(forms.Form):
         error_messages={"invalid": _("Enter an email address such as name@example.org, or leave this field empty.")},
     )
     notify = forms.BooleanField(label=_("Email me about replies"), required=False)
-    text = forms.CharField(
-        label=_("Comment"),
-        widget=forms.Textarea(attrs={"rows": 8, "dir": "auto"}),
-        error_messages={"required": _EMPTY_MESSAGE},
-        validators=[validate_length],
-    )
     token = forms.CharField(widget=forms.HiddenInput)
     # A honeypot. People can't see this field, but its name attracts spam bots, which fill it in. The `autocomplete`
     # attribute tells browsers not to do the same.
@@ -65,7 +81,7 @@ class CommentForm(forms.Form):
     )
 
     def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
-        super().__init__(*args, label_suffix="", **kwargs)
+        super().__init__(*args, **kwargs)
         self.user = user if getattr(user, "is_authenticated", False) else None
         # Leave out `maxlength`, because browsers would then truncate pasted text without a message. If a value is too
         # long, the form is rejected instead, and shown again with the complete value.
@@ -78,9 +94,7 @@ class CommentForm(forms.Form):
         """Require an email address if the author wants emails about replies."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if data.get("notify") and "email" not in self.errors and not self.notice_email():
-            self.add_error(
-                "email" if "email" in self.fields else "notify", _("Enter an email address to be notified of replies.")
-            )
+            self.add_error("email" if "email" in self.fields else "notify", self.email_required)
         return data
 
     def focus_first_error(self) -> None:
@@ -115,24 +129,15 @@ class CommentForm(forms.Form):
 RESHOW = "_kept"
 
 
-class EditForm(forms.Form):
+class EditForm(TextForm):
     """The form for the new text of a comment.
 
     `rev` is the revision that the user saw. `nonce` identifies the change.
     """
 
-    text = forms.CharField(
-        label=_("Comment"),
-        widget=forms.Textarea(attrs={"rows": 8, "dir": "auto"}),
-        error_messages={"required": _EMPTY_MESSAGE},
-        validators=[validate_length],
-    )
     # This maximum is MongoDB's limit for an int. Real revisions are much lower.
     rev = forms.IntegerField(min_value=0, max_value=2**31 - 1, widget=forms.HiddenInput)
     nonce = forms.CharField(max_length=64, widget=forms.HiddenInput)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, label_suffix="", **kwargs)
 
     @staticmethod
     def initial_data(comment: Comment | HeldComment) -> dict[str, Any]:

@@ -190,6 +190,50 @@ def test_held_reply_is_shown_below_its_parent(browsing, target, rules):
     expect(phone.locator(".comment-mine")).to_be_in_viewport()
 
 
+def test_guests_are_remembered_only_if_they_choose_so(browsing, target):
+    page = browsing()
+    open_form(page)
+    write(page, "The first")
+    page.get_by_label("Email", exact=True).fill("ann@example.org")
+    page.get_by_label("Remember me on this device").check()
+    page.get_by_role("button", name="Post").click()
+    expect(page.locator(".comment:target")).to_be_visible()
+    open_form(page)
+    expect(page.get_by_label("Name")).to_have_value("Ann")
+    expect(page.get_by_label("Email", exact=True)).to_have_value("ann@example.org")
+    write(page, "The second", name=None)
+    page.get_by_label("Remember me on this device").uncheck()
+    page.get_by_role("button", name="Post").click()
+    expect(page.locator(".comment:target")).to_contain_text("The second")
+    open_form(page)
+    expect(page.get_by_label("Name")).to_have_value("")
+    expect(page.get_by_label("Remember me on this device")).not_to_be_checked()
+
+
+def test_long_comment_shows_how_many_characters_are_left(page, target, rules):
+    rules(MAX_LENGTH=100)
+    open_form(page)
+    counter = page.locator(".comment-length")
+    write(page, "a" * 80)
+    expect(counter).to_be_empty()
+    write(page, "🙂\n" + "a" * 90)
+    expect(counter).to_have_text("Characters left: 7")
+    write(page, "a" * 103)
+    expect(counter).to_have_text("Too long. Remove this many characters: 3")
+
+
+def test_notification_without_an_email_address_is_reported_at_once(page, target):
+    open_form(page)
+    message = page.get_by_text("Enter an email address to be notified of replies.")
+    expect(message).to_be_hidden()
+    page.get_by_label("Email me about replies").check()
+    expect(message).to_be_visible()
+    page.get_by_label("Email", exact=True).fill("ann@")
+    expect(message).to_be_visible()
+    page.get_by_label("Email", exact=True).fill("ann@example.org")
+    expect(message).to_be_hidden()
+
+
 def test_refused_comment_keeps_its_text(reader, target):
     open_form(reader)
     write(reader, "A long text, typed with love")

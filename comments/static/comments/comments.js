@@ -58,10 +58,80 @@
     return /** @type {HTMLElement} */ (document.adoptNode(fragment));
   };
 
+  // == Forms ==
+
+  // The name and email address of a reader without an account, on this reader's device only.
+  const GUEST = "comments-guest";
+
+  /** Return what is remembered about the reader. Browsers that block storage raise an error. */
+  const recall = () => {
+    try {
+      return JSON.parse(localStorage.getItem(GUEST) ?? "null");
+    } catch {
+      return null;
+    }
+  };
+
+  /** Remember the reader, or forget a reader who no longer wants to be remembered. */
+  const remember = (form) => {
+    const choice = form.querySelector("[data-comments-remember] input");
+    if (!choice) return;
+    const guest = { name: form.elements.name.value, email: form.elements.email.value };
+    try {
+      if (choice.checked) localStorage.setItem(GUEST, JSON.stringify(guest));
+      else localStorage.removeItem(GUEST);
+    } catch {
+      // The reader types the name again next time.
+    }
+  };
+
+  /** Offer to remember the reader, and fill in what is remembered. */
+  const greet = (form) => {
+    const choice = form.querySelector("[data-comments-remember]");
+    if (!choice) return;
+    choice.hidden = false;
+    const guest = recall();
+    choice.querySelector("input").checked = Boolean(guest);
+    for (const name of ["name", "email"]) form.elements[name].value ||= guest?.[name] ?? "";
+  };
+
+  /** Show how many characters are left when there are few, and how many are too many. */
+  const countCharacters = (form) => {
+    const place = form.querySelector("[data-comments-limit]");
+    if (!place) return;
+    const limit = Number(place.dataset.commentsLimit);
+    // Forms send line breaks as two characters.
+    const left = limit - [...form.elements.text.value.trim().replaceAll("\n", "\r\n")].length;
+    const words = left < 0 ? place.dataset.commentsOver : place.dataset.commentsLeft;
+    const text = left > limit / 10 ? "" : `${words} ${Math.abs(left).toLocaleString(document.documentElement.lang)}`;
+    if (place.textContent !== text) place.textContent = text;
+    place.classList.toggle("comment-warning", left < 0);
+  };
+
+  /** Report at once that emails about replies need an address. */
+  const checkNotify = (form) => {
+    const message = form.querySelector("[data-comments-unnotified]");
+    const { notify, email } = form.elements;
+    if (message) message.hidden = !notify.checked || (email.value.trim() && email.validity.valid);
+  };
+
+  const prepare = (form) => {
+    greet(form);
+    countCharacters(form);
+  };
+
+  document.addEventListener("input", ({ target }) => {
+    const form = /** @type {Element} */ (target).closest(".comment-form");
+    if (!form) return;
+    countCharacters(form);
+    checkNotify(form);
+  });
+
   const fill = async (place) => {
     try {
       const form = await fetchFragment(place.dataset.commentsForm ?? "");
       place.replaceChildren(form);
+      for (const filled of all(form, "form")) prepare(filled);
       for (const own of all(form, "[data-comments-own]")) {
         const actions = document.querySelector(`#${own.dataset.commentsOwn} .comment-actions`);
         if (!actions) continue;
@@ -105,6 +175,7 @@
         }
         field.id = id;
       }
+      for (const filled of all(form, "form")) prepare(filled);
       all(form, "input:not([type=hidden]), textarea")[0]?.focus();
     } catch {
       location.href = link.href;
@@ -205,6 +276,7 @@
   document.addEventListener("submit", (event) => {
     const form = /** @type {HTMLElement} */ (event.target);
     if (!form.classList?.contains("comment-form")) return;
+    remember(form);
     if (form.dataset.sent) event.preventDefault();
     else setTimeout(free, 5_000);
     form.dataset.sent = "1";
@@ -225,6 +297,7 @@
     });
   });
   addEventListener("hashchange", () => reveal());
+  for (const form of all(document, ".comment-form")) prepare(form);
   for (const place of all(document, "[data-comments-form]")) fill(place);
   for (const list of all(document, ".comments")) near.observe(list);
   reveal();
