@@ -36,10 +36,10 @@ def photo_thumbnail(photo: Photo, width: int, alt: str | None = None, *, eager: 
     return addresses.thumbnail(photo, width, alt=alt, eager=eager)
 
 
-# The widths of photo boxes in lists: for the newest post, for two posts side by side, and next to text.
+# The widths of photo boxes in lists: for the newest post, for three posts side by side, and next to text.
 _BOXES = {
-    "lead": "(min-width: 76rem) 42rem, (min-width: 48rem) 56vw, 88vw",
-    "card": "(min-width: 76rem) 34rem, (min-width: 48rem) 46vw, 88vw",
+    "lead": "(min-width: 76rem) 46rem, (min-width: 60rem) 58vw, 92vw",
+    "card": "(min-width: 76rem) 24rem, (min-width: 60rem) 30vw, (min-width: 48rem) 46vw, 88vw",
     "row": "(min-width: 40rem) 17rem, 7rem",
 }
 

@@ -42,6 +42,16 @@ def month_url(node: BaseNode) -> str:
 
 
 @register.filter
+def section(node: BaseNode) -> tree.Link | None:
+    """{{ entry|section }}: return a link to the section of a post, or None for other pages."""
+    sections = tree.current()
+    section = sections.sections.get(node.metadata.parent_id)
+    if section is None or not node.content_type.is_dated:
+        return None
+    return tree.Link(section.title, sections.url(section.parent_id, section.slug), section.id)
+
+
+@register.filter
 def markdown(text: str | None) -> SafeString:
     """{{ detail.method|markdown }}: render the text of a MarkdownField, including photos, links and inserts."""
     return texts.render_for_readers(rendering.of_field(text)) if text else SafeString("")

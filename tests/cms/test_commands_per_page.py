@@ -16,7 +16,7 @@ COMMANDS = {
     "/blog/post": (11, 4, 1, 1),
     "/blog/post?comments=oldest": (11, 4, 1, 1),
     "/gallery/lake": (9, 3, 1, 1),
-    "/": (7, 3, 1, 1),
+    "/": (8, 4, 1, 1),
     "/blog": (8, 3, 1, 1),
     "/folder": (7, 3, 1, 1),
     "/folder/page": (6, 2, 1, 1),

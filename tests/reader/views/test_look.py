@@ -35,7 +35,9 @@ def logo(blog):
 def test_default_theme_requests_nothing_more(client, blog):
     asked = requested_files(get_html(client))
     assert not [path for path in asked if "/media/" in path]
-    assert [path for path in asked if path.endswith(".css")] == ["/static/site/site.css", "/static/site/front.css"]
+    assert [path for path in asked if path.endswith(".css")] == [
+        f"/static/site/{sheet}.css" for sheet in ("site", "cards", "front")
+    ]
     assert any(path.endswith("icon.svg") for path in asked)
 
 

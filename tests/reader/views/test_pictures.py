@@ -86,7 +86,7 @@ def test_newest_post_on_the_front_page_has_the_largest_picture(client, post, pho
     node("blog-entry", "older", parent=stored(post)["parent_id"], published=earlier, **{"detail.picture": photo})
     sizes = re.findall(r'sizes="([^"]*)"', "".join(picture for _link, picture in THUMBNAIL.findall(page(client, "/"))))
     assert len(sizes) == len(set(sizes)) == 2
-    assert "42rem" in sizes[0]
+    assert "46rem" in sizes[0]
     save_settings({"home": "list"}, {"home": "lead"})
     assert set(re.findall(r'sizes="([^"]*)"', page(client, "/"))) == {"(min-width: 40rem) 17rem, 7rem"}
 
