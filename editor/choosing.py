@@ -94,7 +94,8 @@ def choose(request: HttpRequest) -> JsonResponse:
 def list_targets(request: HttpRequest) -> JsonResponse:
     """Return {"targets": {reference: target}} for the references in ?refs=, which are separated by spaces.
 
-    Targets that don't exist or that the user can't see are left out. A photo's target includes a picture.
+    A reference is `node:ID`, `photo:NAME` or a path. Targets that don't exist or that the user can't see are left out. A
+    photo's target includes a picture.
     """
     user = request.user
     if not access.may_write(user):
@@ -104,6 +105,7 @@ def list_targets(request: HttpRequest) -> JsonResponse:
     photos = stored_photos.by_references([name for _ref, scheme, name in pairs if scheme == references.PHOTO])
     nodes = _nodes_by_id([name for _ref, scheme, name in pairs if scheme == references.NODE])
     found = {ref: (photos if scheme == references.PHOTO else nodes).get(name) for ref, scheme, name in pairs}
+    found |= {ref: resolve_typed(request, ref) for ref, _scheme, _name in pairs if ref.startswith("/")}
     targets = {ref: _target(node) for ref, node in found.items() if node and may_choose(user, node)}
     return JsonResponse({"targets": targets})
 

@@ -181,7 +181,7 @@ def _public_targets(moment: datetime, *, photos: bool) -> Iterator[tuple[str, st
     """Yield the (URL, title) of public photos, or of public sections and the newest posts."""
     sections = tree.current()
     if photos:
-        nodes = [photo for photo in picking.photos("") if is_public(photo, sections, moment)]
+        nodes = [photo for photo in picking.photos("")[0] if is_public(photo, sections, moment)]
     else:
         live_ids = sections.live_ids(moment)
         live = [sections.sections[section_id] for section_id in live_ids if section_id is not None]

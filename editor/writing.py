@@ -6,8 +6,9 @@ from typing import Any
 from bson import ObjectId
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, JsonResponse
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from editor import choosing, conflict
@@ -18,7 +19,7 @@ from marginalia.markup.markdown import limits
 from marginalia.mongo import rate_limit
 from marginalia.mongo.clock import now
 from nodes import access, content, rendering
-from nodes.access import NodePermission
+from nodes.access import TOP, NodePermission, chosen_section
 from nodes.models import Node, stored_site, tree
 from nodes.selectors import editable_nodes, picking, slugs, stored_nodes
 from nodes.selectors.listing import is_public
@@ -102,14 +103,21 @@ def complete_tags(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def pick_photos(request: HttpRequest) -> JsonResponse:
-    """Return {"photos": […]}: the newest photos, or those that match ?q=.
+    """Return {"photos": […], "more": …}: the newest photos in ?section=, or those that match ?q=.
 
-    Each photo includes the Markdown for embedding it.
+    Each photo includes the Markdown for embedding it. The value of `more` is the ?from= of the next page, or "".
     """
     if not access.may_see_photos(request.user):
         raise PermissionDenied
-    photos = picking.photos(request.GET.get("q", "")[:200])
-    return JsonResponse({"photos": [_photo_choice(photo) for photo in photos]})
+    place = request.GET.get("section", "")
+    if place not in ("", TOP) and not ObjectId.is_valid(place):
+        raise Http404(_("This section doesn't exist."))
+    section = chosen_section(place) if place else ANY
+    try:
+        photos, more = picking.photos(request.GET.get("q", "")[:200], section, request.GET.get("from", ""))
+    except ValueError as error:
+        raise Http404(_("This page of the list doesn't exist.")) from error
+    return JsonResponse({"photos": [_photo_choice(photo) for photo in photos], "more": more})
 
 
 @require_safe

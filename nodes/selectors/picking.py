@@ -1,6 +1,7 @@
 """Suggestions while an editor types: pages and photos by title, photos by other words, and tags."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from bson import ObjectId
@@ -118,33 +119,45 @@ def by_words(
     return titled + [by_id[id] for id in ids if id in by_id]
 
 
-def photos(query: str) -> list[Photo]:
-    """Return photos, live or not, that an editor can choose: the newest photos, or photos that match `query`."""
+def photos(query: str, section: ObjectId | str | None = ANY, cursor: str = "") -> tuple[list[Photo], str]:
+    """Return photos, live or not, that an editor can choose: the newest photos, or photos that match `query`.
+
+    Args:
+        query: The typed words.
+        section: The photos' gallery, None for the library, or ANY.
+        cursor: The cursor of a page of the newest photos, or "" for the first page.
+
+    Returns:
+        The photos, and the cursor of the next page of the newest photos, or "".
+
+    Raises:
+        ValueError: The cursor is invalid.
+    """
     moment = now()
     words = fold(query).split()
+    filters = Filters(type=PHOTO, section=section)
     if not words:
-        newest = lists.page(Filters(type=PHOTO), moment, size=OFFERED, collection=ASSET_FILES)
-        return [row.node for row in newest.rows]
-    best = (
-        lists.page(Filters(type=PHOTO, search=query), moment, collection=ASSET_FILES).rows if _has_word(query) else ()
-    )
+        newest = lists.page(filters, moment, cursor=cursor, size=OFFERED, collection=ASSET_FILES)
+        return [row.node for row in newest.rows], newest.older
+    wanted = replace(filters, search=query)
+    best = lists.page(wanted, moment, collection=ASSET_FILES).rows if _has_word(query) else ()
     chosen = {row.node.pk: row.node for row in best[:OFFERED]}
-    for photo in _newest(LOOKED_THROUGH):
+    for photo in _newest(filters.query(moment)):
         if len(chosen) >= OFFERED:
             break
         text = fold(" ".join((photo.metadata.title, photo.metadata.detail.alt, *photo.metadata.tags)))
         if all(word in text for word in words):
             chosen.setdefault(photo.pk, photo)
-    return list(chosen.values())
+    return list(chosen.values()), ""
 
 
 def _has_word(query: str) -> bool:
     return any(character.isalnum() for character in query)
 
 
-def _newest(most: int) -> list[Photo]:
-    photos = database()[ASSET_FILES].find({"metadata.type": PHOTO, **node_filter(ASSET_FILES)}, FIELDS[ASSET_FILES])
-    newest = photos.sort([("metadata.updated", -1), ("_id", -1)]).limit(most)
+def _newest(wanted: Mapping[str, Any]) -> list[Photo]:
+    photos = database()[ASSET_FILES].find({**wanted, **node_filter(ASSET_FILES)}, FIELDS[ASSET_FILES])
+    newest = photos.sort([("metadata.updated", -1), ("_id", -1)]).limit(LOOKED_THROUGH)
     return list(readable_nodes(ASSET_FILES, newest))
 
 

@@ -128,6 +128,7 @@ def test_targets_of_references_have_present_titles_and_pictures(client):
     found = targets(client, *refs)
     assert list(found) == [f"node:{page}", f"photo:{photo}"]
     assert found[f"node:{page}"]["title"] == "Our fees"
+    assert targets(client, "/pictures/lake", "/nowhere", "//other.org/x") == {"/pictures/lake": found[f"photo:{photo}"]}
     picture = found[f"photo:{photo}"]["picture"]
     assert client.get(picture["path"]).status_code == 200
     assert picture["width"] > 0

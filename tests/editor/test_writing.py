@@ -17,6 +17,7 @@ from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Target
 from marginalia.markup.markdown import limits
 from marginalia.mongo.clock import now
+from nodes.selectors import picking
 from reader.views import previews
 from reader.views.previews import Preview
 from tests.support.nodes import pictures
@@ -169,6 +170,26 @@ def test_photos_are_found_by_words_and_prefixes(editor, moderator):
     upload(place, pictures.jpeg(9), "9.jpg", fields={"title": "Tomorrow", "published": now() + timedelta(days=1)})
     assert not client.get(PHOTOS, {"q": "tomorrow"}).json()["photos"][0]["public"]
     assert moderator.client.get(PHOTOS).status_code == 403
+
+
+def test_photos_are_limited_to_a_gallery_and_continued(editor, monkeypatch):
+    monkeypatch.setattr(picking, "OFFERED", 2)
+    lakes, client = gallery("lakes"), editor().client
+    for number, place in enumerate((lakes, lakes, None, lakes)):
+        upload(place, pictures.jpeg(number), f"{number}.jpg", fields={"title": f"Photo {number}", "published": None})
+
+    def found(**query):
+        answer = client.get(PHOTOS, query).json()
+        return [photo["title"] for photo in answer["photos"]], answer["more"]
+
+    titles, more = found(section=str(lakes))
+    assert titles == ["Photo 3", "Photo 1"]
+    assert found(section=str(lakes), **{"from": more}) == (["Photo 0"], "")
+    assert found(section="top") == (["Photo 2"], "")
+    assert found(section=str(lakes), q="photo")[0] == ["Photo 3", "Photo 1"]
+    assert found(section="top", q="photo") == (["Photo 2"], "")
+    for query in ({"section": "$ne"}, {"from": "x"}):
+        assert client.get(PHOTOS, query).status_code == 404
 
 
 def test_tags_in_use_complete_the_typed_text(editor, moderator):
