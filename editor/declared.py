@@ -33,7 +33,6 @@ class LinesField(forms.CharField):
 
     def __init__(self, item: forms.Field, **kwargs: Any) -> None:
         self.item = item
-        kwargs.setdefault("widget", AdminTextareaWidget(attrs=ROWS))
         kwargs["help_text"] = kwargs.get("help_text") or gettext_lazy("One per line.")
         super().__init__(**kwargs)
 
@@ -63,8 +62,11 @@ def form_field(field: models.Field) -> forms.Field:
         return PartsField(part, fields, many=many, label=label, required=not field.blank, help_text=field.help_text)
     if isinstance(field, ArrayField) and not isinstance(field, EmbeddedModelArrayField):
         item = _plain(field.base_field)
+        # The attribute is for a script that lets editors choose photos. Without it, editors type one URL per line.
+        photos = {"data-photos": ""} if isinstance(field.base_field, PhotoField) else {}
         return LinesField(
             item,
+            widget=AdminTextareaWidget(attrs=ROWS | photos),
             label=capfirst(field.verbose_name),
             required=not field.blank,
             help_text=field.help_text,

@@ -31,9 +31,9 @@ def _entry(insert: type[base.Insert], user: Any) -> dict[str, Any]:
     form = insert(auto_id=f"insert-{insert.name}-%s", label_suffix="")
     for name, field in form.fields.items():
         if isinstance(field, PhotoIdsField):
-            field.widget = forms.TextInput({"data-photo": "more"})
+            field.widget = forms.TextInput({"data-photos": "", "data-most": field.most})
         elif isinstance(field, PhotoIdField):
-            field.widget = ChooserInput("photo", {"data-photo": "one", "data-as": "ref"})
+            field.widget = ChooserInput("photo", {"data-photo": "", "data-as": "ref"})
         elif isinstance(field, AddressField):
             field.widget = ChooserInput("node", {"data-as": "ref", "data-addresses": ""})
         elif isinstance(field, FileIdField):

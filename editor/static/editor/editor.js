@@ -32,8 +32,9 @@ import { insertBlock, setEditor, textarea } from "./insertion.js";
 import { describeInsert, editInsert, insertChoices, openInsert, openInserts } from "./inserts.js";
 import { chooseLink, chooseTypedLink } from "./links.js";
 import { liveView, refresh } from "./live_view.js";
-import { hasPicker, pickPhoto } from "./picker.js";
+import { hasPicker, pickPhotos } from "./picker.js";
 import "./paste.js";
+import { joinPhotos } from "./photos_field.js";
 import { isPreviewWanted, Preview, rememberPreview } from "./preview.js";
 import { recall, remember } from "./storage.js";
 import { siteMarkdown } from "./syntax.js";
@@ -118,6 +119,15 @@ function insertTable(editor, words) {
   editor.select({ from: to, to });
   const [head, body] = [words.column, words.cell].map((word) => `| ${word} | ${word} |`);
   insertBlock(() => ({ block: `${head}\n| --- | --- |\n${body}`, select: [2, 2 + words.column.length] }));
+}
+
+/** Let the editor choose photos, and insert them below each other or as a gallery. */
+function insertPhotos() {
+  /** @param {import("./picker.js").Photo[]} photos */
+  const insert = (photos) => insertBlock(photos.map(({ markdown }) => markdown).join("\n\n"));
+  /** @param {import("./picker.js").Photo[]} photos */
+  const gallery = (photos) => insertBlock(`::gallery{photos=${joinPhotos(photos)}}`);
+  pickPhotos(describeInsert("gallery") ? { insert, gallery } : { insert });
 }
 
 /**
@@ -270,7 +280,7 @@ class MarkdownEditor {
     return [
       ...this.#formatButtons(),
       [
-        ...(hasPicker ? [button("photo", words.photo, () => pickPhoto())] : []),
+        ...(hasPicker ? [button("photo", words.photo, insertPhotos)] : []),
         button(
           "table",
           words.table,
@@ -312,7 +322,7 @@ class MarkdownEditor {
       { label: words.unordered, run: () => toggleList(editor) },
       { label: words.ordered, run: () => toggleNumberedList(editor) },
       { label: words.quote, run: () => toggleQuote(editor) },
-      ...(hasPicker ? [{ label: words.photo, run: () => pickPhoto() }] : []),
+      ...(hasPicker ? [{ label: words.photo, run: insertPhotos }] : []),
       { label: words.table, run: () => insertTable(editor, words) },
       { label: words.code, run: () => toggleCode(editor) },
       ...insertChoices().map(({ name, label, detail }) => ({ label, detail, run: () => openInsert(name) })),

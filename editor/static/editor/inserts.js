@@ -76,9 +76,13 @@ export function editInsert(editor, position) {
   form.reset();
   for (const field of fields) {
     const value = directive.attributes[field.name];
-    if (value === undefined) continue;
+    if (value === undefined) {
+      if ("said" in field.dataset) field.value = "";
+      continue;
+    }
     if (field.type === "checkbox") /** @type {HTMLInputElement} */ (field).checked = value === "true";
     else field.value = value;
+    field.dispatchEvent(new Event("change"));
   }
   const tracked = editor.track({ from: position, to: line.to });
   replace = (made) => {
@@ -149,14 +153,11 @@ function block(form) {
 }
 
 /**
- * Add a photo to a field. It either replaces the field's value or is added after other photos.
- *
  * @param {HTMLInputElement} field
  * @param {any} photo
  */
 function takePhoto(field, photo) {
-  const name = `photo:${photo.id}`;
-  field.value = field.dataset.photo === "more" && field.value.trim() ? `${field.value.trim()},${name}` : name;
+  field.value = `photo:${photo.id}`;
   showChoice(field, photo);
   field.focus();
 }

@@ -364,12 +364,12 @@ class Decorator {
     }
     const { name, attributes } = directive;
     const label = this.options.describeInsert(name);
-    const photo = Object.values(attributes).find((value) => /^photo:[^,]+$/.test(value));
-    const details = Object.entries(attributes).filter(([, value]) => value !== photo);
+    const photos = Object.values(attributes).filter((value) => value.startsWith("photo:"));
+    const details = Object.values(attributes).filter((value) => !photos.includes(value));
     const values = {
       label: label ?? this.options.words.noInsert.replace("%(name)s", name),
-      details: details.map(([, value]) => this.#titleOf(value)).join(" · "),
-      picture: photo ? this.options.targets.get(photo)?.thumbnail : "",
+      details: details.map((value) => this.#titleOf(value)).join(" · "),
+      pictures: photos.flatMap((value) => value.split(",")).map((ref) => this.options.targets.get(ref)?.thumbnail),
       isProblem: label === null,
       spelled,
     };

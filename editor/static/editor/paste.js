@@ -114,7 +114,7 @@ function nextNote(text) {
  */
 function uploadAll(files) {
   if (!files.length || !hasPictureDialog) return Promise.resolve(new Map());
-  return new Promise((done) => describePictures(files, null, done));
+  return new Promise((done) => describePictures(files, { done }));
 }
 
 /**

@@ -19,7 +19,7 @@ function take(photo) {
 
 /** @param {File[]} files */
 function upload([file]) {
-  if (file) describePictures([file], take);
+  if (file) describePictures([file], { take });
 }
 
 /**

@@ -16,9 +16,14 @@ const AT_ONCE = 2;
 // Width of a picture in the dialog, in pixels.
 const SMALL = 320;
 const dialog = find(document, "#picture-dialog", HTMLDialogElement);
-/** @typedef {((photo: any) => void) | null} Take */
-/** @typedef {((photos: Map<File, any>) => void) | null} Done */
-/** @type {(files: File[], take: Take, done: Done) => void} */
+/**
+ * What to do with the photos. `take` receives the first photo. `done` receives all photos when the dialog is closed, except
+ * for pictures that weren't uploaded. `label` is the button's label, "take" or "add". By default, it is "Insert".
+ *
+ * @typedef {{ take?: ((photo: any) => void) | null, done?: ((photos: Map<File, any>) => void) | null,
+ *   label?: "take" | "add" }} Options
+ */
+/** @type {(files: File[], options: Options) => void} */
 let open = () => {};
 
 /** Whether this page has the dialog. Users who can't use galleries don't get it. */
@@ -30,11 +35,10 @@ export const hasPictureDialog = dialog !== null;
  * Without `take` and `done`, the pictures are inserted into the text.
  *
  * @param {File[]} files
- * @param {Take} [take] Receives the first photo.
- * @param {Done} [done] Receives all photos when the dialog is closed. Pictures that weren't uploaded are missing.
+ * @param {Options} [options]
  */
-export function describePictures(files, take = null, done = null) {
-  open(files, take, done);
+export function describePictures(files, options = {}) {
+  open(files, options);
 }
 
 /**
@@ -73,9 +77,9 @@ function setUp(dialog) {
   const token = find(document, "#node_form [name=csrfmiddlewaretoken]", HTMLInputElement)?.value ?? "";
   /** @type {Row[]} */
   let rows = [];
-  /** @type {Take} */
+  /** @type {Options["take"]} */
   let receive = null;
-  /** @type {Done} */
+  /** @type {Options["done"]} */
   let finish = null;
 
   const focusFirst = () => list.querySelector("textarea")?.focus();
@@ -127,10 +131,10 @@ function setUp(dialog) {
     return undefined;
   };
 
-  open = (files, take, done) => {
+  open = (files, { take = null, done = null, label = take ? "take" : undefined }) => {
     receive = take;
     finish = done;
-    submit.textContent = (take ? submit.dataset.take : inserting) ?? "";
+    submit.textContent = (label ? submit.dataset[label] : inserting) ?? "";
     rows = files.map((file) => ({
       file,
       item: /** @type {HTMLElement} */ (blank.content.firstElementChild?.cloneNode(true)),

@@ -112,9 +112,11 @@ export class Card extends Widget {
   }
 
   toDOM() {
-    const { label, details, picture, isProblem } = this.values;
+    const { label, details, pictures, isProblem } = this.values;
     const content = [
-      ...(picture ? [create("img", { src: picture, alt: "", width: 48, height: 48 })] : []),
+      ...pictures
+        .filter(Boolean)
+        .map((/** @type {string} */ src) => create("img", { src, alt: "", width: 48, height: 48 })),
       create("strong", { textContent: label }),
       ...(details ? [create("span", { textContent: details })] : []),
     ];

@@ -6,12 +6,15 @@ import pytest
 from bson import ObjectId
 from django import forms
 from django.db import models
+from django_mongodb_backend.fields import ArrayField
 
 from cms.testing.build import node, nonce, save, stored
 from cms.testing.editors import fields
+from editor import declared
 from editor.forms import form_class
 from editor.parts import MOST, PartsField
-from nodes.content import Part
+from nodes.content import Part, PhotoField
+from tests.support.nodes.photo_build import gallery, upload
 
 
 @pytest.fixture
@@ -290,3 +293,13 @@ def test_hidden_fields_of_a_part_are_kept():
     (row,) = field.prepare_value(field.seen)
     found = field.clean([row | {"name": "There"}, {"id": "", "name": "New"}])
     assert found == [{"_id": known.id, "name": "There", "code": "kept"}, {"name": "New"}]
+
+
+def test_list_of_photos_accepts_ids_and_urls_and_offers_the_chooser(mongo):
+    photo = upload(gallery("plates"), name="lake.jpg")
+    field = declared.form_field(ArrayField(PhotoField(), verbose_name="plates", blank=True))
+    html = field.widget.render("plates", field.prepare_value([photo]))
+    assert "data-photos" in html
+    assert "/plates/lake</textarea>" in html
+    assert field.clean(f"photo:{photo}\n/plates/lake") == [photo, photo]
+    assert "data-photos" not in str(declared.form_field(ArrayField(models.CharField())).widget.render("x", ""))
