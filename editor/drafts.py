@@ -1,5 +1,6 @@
 """The views for drafts, apart from the edit form: publishing, scheduling, discarding, previews and preview links."""
 
+from typing import Any
 from urllib.parse import urlencode
 
 from bson import ObjectId
@@ -13,7 +14,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
-from editor import differences, edit_form, sent_forms
+from editor import differences, edit_form, sent_forms, text_warnings
 from editor.editing import publish_draft
 from editor.fields import MomentField
 from editor.site import admin_url, render_page
@@ -65,7 +66,8 @@ def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             sent_forms.add_error(form, error)
     dates = {**editable.live.fields, **draft.fields}
     question = edit_form.takedown_warning(editable.node, dates["published"], dates["expires"])
-    return _show(request, editable, draft, form, _("Publish changes"), question)
+    warnings = text_warnings.in_version(draft.fields, request.user)
+    return _show(request, editable, draft, form, _("Publish changes"), question=question, warnings=warnings)
 
 
 class ScheduleForm(DraftForm):
@@ -88,7 +90,8 @@ def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             return publish_draft(request, editable, form.cleaned_data["draft"], due=form.cleaned_data["due"])
         except NodeError as error:
             sent_forms.add_error(form, error)
-    return _show(request, editable, draft, form, _("Schedule changes"))
+    warnings = text_warnings.in_version(draft.fields, request.user)
+    return _show(request, editable, draft, form, _("Schedule changes"), warnings=warnings)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -127,7 +130,7 @@ def _run_confirmed(
 
 
 def _show(
-    request: HttpRequest, editable: Editable, draft: Version, form: DraftForm, title: str, question: str = ""
+    request: HttpRequest, editable: Editable, draft: Version, form: DraftForm, title: str, **context: Any
 ) -> HttpResponse:
     if form.errors:
         form.data = {**form.data.dict(), "draft": str(draft.nonce)}
@@ -138,7 +141,7 @@ def _show(
         editable.node.metadata.type,
         request.user,
     )
-    return render_page(request, "draft", title, editable=editable, form=form, changes=changes, question=question)
+    return render_page(request, "draft", title, editable=editable, form=form, changes=changes, **context)
 
 
 @require_safe

@@ -20,6 +20,7 @@ from editor import (
     presence,
     sent_forms,
     sharing,
+    text_warnings,
     uses,
     working_copies,
 )
@@ -45,6 +46,8 @@ from nodes.selectors.lists import Filters
 from nodes.services.rules import NOT_DRAFTED
 from nodes.types import Act, Saved
 
+# The value of the button that publishes a text despite its warnings.
+DESPITE_WARNINGS = "despite-warnings"
 # How many of a user's newest pages are searched for the section that they last used.
 NEWEST = 20
 
@@ -99,10 +102,13 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
     if not sent_forms.validate(request.POST, form, conflict.Decisions(request.POST)):
         return _show_new(request, type, form)
     form_id = form.cleaned_data["form"]
+    submitted = _submitted_fields(request, form)
+    if warnings_context := _warn_before_publishing(request, form, submitted, {}):
+        return _show_new(request, type, form, **warnings_context)
     action = CreateNode(
         user=request.user,
         type=type,
-        fields=_submitted_fields(request, form),
+        fields=submitted,
         tags=form.cleaned_data["tags"],
         node_id=form_id,
     )
@@ -147,7 +153,7 @@ def _submitted_fields(request: HttpRequest, form: NodeForm) -> dict[str, Any]:
     return form.to_publish() if "_publish" in request.POST else form.mine()
 
 
-def _show_new(request: HttpRequest, type: str, form: NodeForm) -> HttpResponse:
+def _show_new(request: HttpRequest, type: str, form: NodeForm, **context: Any) -> HttpResponse:
     title = _("Add: %(type)s") % {"type": content.get(type).label}
     may_publish = request.user.has_perm("nodes.publish_node")
     if not form.is_bound:
@@ -159,6 +165,7 @@ def _show_new(request: HttpRequest, type: str, form: NodeForm) -> HttpResponse:
         bar=edit_form.build_new_bar(may_publish=may_publish),
         content_type=content.get(type),
         is_new=True,
+        **context,
     )
 
 
@@ -187,8 +194,9 @@ def _save(request: HttpRequest, editable: Editable, drafting: bool) -> HttpRespo
     form = _form(request, editable, seen, decisions.data, drafting=drafting)
     if not sent_forms.validate(request.POST, form, decisions):
         return _show(request, editable, form, drafting, decisions)
-    if question_context := _confirm_takedown(request, editable, form, drafting):
-        return _render_node(request, editable, form, drafting, **question_context)
+    asks = _confirm_takedown(request, editable, form, drafting) or _confirm_warnings(request, editable, form, drafting)
+    if asks:
+        return _render_node(request, editable, form, drafting, **asks)
     try:
         response = _write(request, editable, form, drafting)
     except EditConflict as error:
@@ -221,12 +229,40 @@ def _confirm_takedown(request: HttpRequest, editable: Editable, form: NodeForm, 
     question = edit_form.takedown_warning(editable.node, fields["published"], fields["expires"])
     if not is_live or not question or uses.CONFIRMED in request.POST:
         return {}
-    pressed = next((name for name in ("_publish", "_save") if name in request.POST), "_continue")
     return {
         "question": question,
-        "pressed": pressed,
+        "pressed": _pressed(request),
         "leaving": uses.find_with_contents(request.user, [editable.node.pk]),
     }
+
+
+def _pressed(request: HttpRequest) -> str:
+    return next((name for name in ("_publish", "_save") if name in request.POST), "_continue")
+
+
+def _confirm_warnings(request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool) -> dict[str, Any]:
+    """Return the template context for showing warnings about a text that saving the form would publish.
+
+    Return {} if readers won't see the text, if the live version has the same warnings, or if the editor has already
+    confirmed them.
+    """
+    if "_publish" not in request.POST and (drafting or _is_draft_sent(request, editable)):
+        return {}
+    live = editable.live.fields if editable.node.metadata.published else {}
+    return _warn_before_publishing(request, form, _submitted_fields(request, form), live)
+
+
+def _warn_before_publishing(
+    request: HttpRequest, form: NodeForm, submitted: Mapping[str, Any], live: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the template context for warnings about the form's text that don't apply to the `live` fields."""
+    pressed = _pressed(request)
+    stored = form.seen.fields if form.seen else {}
+    will_be_published = submitted.get("published", stored.get("published"))
+    if not will_be_published or request.POST.get(pressed) == DESPITE_WARNINGS:
+        return {}
+    warnings = form.text_warnings().since(text_warnings.in_version(live, request.user))
+    return {"warnings": warnings, "pressed": pressed, "despite_warnings": DESPITE_WARNINGS} if warnings else {}
 
 
 def _load(request: HttpRequest, node_id: ObjectId) -> Editable | None:

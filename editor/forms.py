@@ -7,7 +7,7 @@ import builtins
 import copy
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, ClassVar
 
 from bson import ObjectId
@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.forms import ObjectIdField
 
-from editor import declared, extensions
+from editor import declared, extensions, text_warnings
 from editor.fields import (
     AuthorField,
     EndField,
@@ -30,13 +30,12 @@ from editor.fields import (
 from editor.parts import PartsField, is_unchanged
 from marginalia.markup.characters import normalize_newlines
 from marginalia.mongo.clock import now
-from nodes import access, content, rendering, tags
+from nodes import access, content, tags
 from nodes.content import HTML, MARKDOWN, declared_fields
 from nodes.form_fields import CommentsField, SectionField, SlugField, TextField, TitleField
 from nodes.selectors.editable_nodes import Version
 from nodes.services.editing import publication_dates
 from nodes.types import TagChange
-from photos import texts
 
 # The path of each field under `metadata`.
 PATHS = {
@@ -327,17 +326,10 @@ class NodeForm(forms.Form):
     def _is_main(self, name: str) -> bool:
         return name not in _GROUPED and isinstance(self.fields.get(name), TextField | PartsField | declared.LinesField)
 
-    def broken_references(self) -> list[texts.BrokenReference]:
-        """Return the broken references in the form's text.
-
-        A reference is broken if readers can't see its target.
-        """
+    def text_warnings(self) -> text_warnings.TextWarnings:
+        """Return the warnings about the form's text."""
         source, format = (str(self[name].value() or "") for name in ("text", "format"))
-        source = normalize_newlines(source)
-        sees_photos = access.may_see_photos(self.user)
-        sees_all = access.sees_all(self.user)
-        render = partial(rendering.to_html, source, format)
-        return texts.find_broken(source, render, sees_photos=sees_photos, sees_all=sees_all)
+        return text_warnings.find(normalize_newlines(source), format, self.user)
 
 
 def _initial(data: Any, initial: Any) -> Any:

@@ -4,7 +4,6 @@ They report the action, what readers can see now, and any merged changes.
 """
 
 from datetime import datetime
-from functools import partial
 from urllib.parse import unquote
 
 from bson import ObjectId
@@ -15,20 +14,14 @@ from django.utils.translation import gettext as _
 
 from editor import differences, edit_form
 from editor.edit_form import PublicationState
-from editor.site import admin_url, get_actor
+from editor.site import get_actor
 from marginalia.markup.text import slugify
 from marginalia.mongo.clock import now
-from nodes import access, rendering
-from nodes.content import MARKDOWN
+from nodes import access
 from nodes.models import Node
 from nodes.selectors import editable_nodes, history, slugs
-from nodes.selectors.editable_nodes import Version
 from nodes.times import day, point
 from nodes.types import Act, Saved
-from photos import texts
-
-# Maximum number of broken links listed in a warning.
-NAMED = 3
 
 
 def report(
@@ -78,8 +71,6 @@ def report(
     if editable and saved.merged:
         message = format_html("{} {}", message, _describe_merge(request, saved, seen, editable.node.metadata.type))
     messages.success(request, message)
-    if editable and not drafted and editable.node.metadata.published:
-        _warn(request, editable.node, (editable.draft if act is Act.SCHEDULED else None) or editable.live)
 
 
 def _has_slug(node: Node, slug: str) -> bool:
@@ -88,28 +79,6 @@ def _has_slug(node: Node, slug: str) -> bool:
     If no slug was typed, compare the node's slug with the one derived from the title.
     """
     return node.metadata.slug == (slugs.normalized(slug) or slugify(node.metadata.title))
-
-
-def _warn(request: HttpRequest, node: Node, version: Version) -> None:
-    """Add a warning if a version contains links whose targets readers can't see.
-
-    The warning is added only if the version is public or is going to be.
-    """
-    text = version.fields.get("detail.text") or ""
-    format = version.fields.get("detail.format") or MARKDOWN
-    sees_photos = access.may_see_photos(request.user)
-    sees_all = access.sees_all(request.user)
-    render = partial(rendering.to_html, text, format)
-    broken = texts.find_broken(text, render, sees_photos=sees_photos, sees_all=sees_all)
-    if not broken:
-        return
-    links = [_("“%(words)s” (%(reason)s)") % {"words": ref.label, "reason": ref.reason} for ref in broken[:NAMED]]
-    message = _("These links lead to content that readers can't see: %(links)s.")
-    if len(broken) > NAMED:
-        message = _("These links lead to content that readers can't see: %(links)s, and more.")
-    report_url = f"{admin_url('change', node.pk)}#broken-references"
-    message %= {"links": ", ".join(links)}
-    messages.warning(request, format_html('{} <a href="{}">{}</a>', message, report_url, _("Show links.")))
 
 
 def _describe_act(before: Node | None, after: Node, act: Act, *, drafted: bool) -> str:

@@ -1,6 +1,7 @@
 """The JSON views that the edit form calls while an editor writes: preview, photos, tags, links and slugs."""
 
 import secrets
+from functools import partial
 from typing import Any
 
 from bson import ObjectId
@@ -11,7 +12,7 @@ from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from editor import choosing, conflict
+from editor import choosing, conflict, text_warnings
 from editor.forms import FIELDS, form_class
 from editor.site import get_actor
 from marginalia.markup.characters import normalize_newlines
@@ -20,6 +21,7 @@ from marginalia.mongo import rate_limit
 from marginalia.mongo.clock import now
 from nodes import access, content, rendering
 from nodes.access import TOP, NodePermission, chosen_section
+from nodes.content import MARKDOWN
 from nodes.models import Node, stored_site, tree
 from nodes.selectors import editable_nodes, picking, slugs, stored_nodes
 from nodes.selectors.listing import is_public
@@ -37,10 +39,10 @@ PREVIEWS = {0: 120, 5_000: 20, 20_000: 4}
 
 @require_POST
 def show_typed(request: HttpRequest) -> JsonResponse:
-    """Return {"html": …, "broken": …} for a form with unsaved changes, without saving it.
+    """Return {"html": …, "warnings": …} for a form with unsaved changes, without saving it.
 
-    "html" is the page as readers would see it. References are marked if readers can't see their targets. "broken" is
-    the list of these references as HTML.
+    "html" is the page as readers would see it. References are marked if readers can't see their targets. "warnings" is
+    the list of warnings about the text as HTML.
     """
     if not access.may_write(request.user):
         raise PermissionDenied
@@ -59,14 +61,10 @@ def show_typed(request: HttpRequest) -> JsonResponse:
     page = previews.show(request, node, texts.render_for_editor(node, sees_photos=sees_photos, sees_all=sees_all))
     text = getattr(node.metadata.detail, "text", "")
     nonce = node.metadata.nonce
-    broken = texts.find_broken(
-        text,
-        lambda: rendering.saved(nonce, text, node.metadata.detail.format),
-        sees_photos=sees_photos,
-        sees_all=sees_all,
-    )
-    broken_html = render_to_string("editor/_broken.html", {"broken": broken})
-    return JsonResponse({"html": page.content.decode(), "broken": broken_html})
+    render = partial(rendering.saved, nonce, text, getattr(node.metadata.detail, "format", MARKDOWN))
+    warnings = text_warnings.find_rendered(text, render, request.user)
+    warnings_html = render_to_string("editor/_text_warnings.html", {"warnings": warnings})
+    return JsonResponse({"html": page.content.decode(), "warnings": warnings_html})
 
 
 def _typed_node(request: HttpRequest, type: str, node_id: ObjectId | None) -> Node:

@@ -16,6 +16,7 @@ from bson import ObjectId
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import gettext as _
 
 from marginalia.markup.html import references
 from marginalia.markup.html.references import NO_TAGS, ImageRef, LinkRef, ReferencedNames
@@ -208,6 +209,7 @@ class BrokenReference:
         name: The name in the text.
         words: The link text, or the photo's alternative text.
         line: The line number, starting at 1, or 0 if unknown.
+        column: The number of characters before the reference in its line.
         title: The target's title, or "" if the editor isn't allowed to see it.
         reason: Why readers can't see the target.
     """
@@ -215,6 +217,7 @@ class BrokenReference:
     name: str
     words: str
     line: int
+    column: int
     title: str
     reason: str
 
@@ -235,11 +238,11 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
         sees_photos: Whether the editor can see all photos.
         sees_all: Whether the editor is allowed to see why something isn't public.
     """
-    lines: dict[str, list[int]] = {}
+    places: dict[str, list[tuple[int, int]]] = {}
     for number, line in enumerate(source.split("\n"), 1):
-        for name in _REFERENCE.findall(line):
-            lines.setdefault(unquote(name), []).append(number)
-    if not lines:
+        for match in _REFERENCE.finditer(line):
+            places.setdefault(unquote(match[1]), []).append((number, match.start()))
+    if not places:
         return []
     inserts = TextInserts(render())
     names = find_names(inserts)
@@ -256,15 +259,17 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
         words.setdefault(mention.name, []).append(mention.words)
     broken = []
     for name, reason in marks.items():
-        own_lines = lines.get(name) or [0]
-        # Inserts have no link text. If there are more links to this name than known line numbers, the remaining links
-        # get the last line number.
-        places = [
-            (own_lines[min(number, len(own_lines) - 1)], phrase) for number, phrase in enumerate(words.get(name, []))
-        ] or [(line, "") for line in own_lines]
+        own_places = places.get(name) or [(0, 0)]
+        # Inserts have no link text. If there are more links to this name than known places, the remaining links get the
+        # last place.
+        found = [
+            (own_places[min(number, len(own_places) - 1)], phrase) for number, phrase in enumerate(words.get(name, []))
+        ] or [(place, "") for place in own_places]
         title = titles.get(ids[name], "") if name in ids else ""
-        broken += [BrokenReference(name, phrase, line, title, reason) for line, phrase in places]
-    return sorted(broken, key=lambda reference: reference.line)[:MAX_BROKEN]
+        if reason == REASONS[State.HIDDEN] and sees_photos and name in photos and not photos[name].metadata.detail.alt:
+            reason = _("no alternative text")
+        broken += [BrokenReference(name, phrase, *place, title, reason) for place, phrase in found]
+    return sorted(broken, key=lambda reference: (reference.line, reference.column))[:MAX_BROKEN]
 
 
 @dataclass(frozen=True)

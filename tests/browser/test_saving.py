@@ -1,6 +1,9 @@
 """Saving in a browser: by two editors, twice, offline, and after the login expired. No text is lost."""
 
+import re
+
 import pytest
+from bson import ObjectId
 from playwright.sync_api import expect
 
 from cms.testing.build import EDITOR, node, nonce, stored
@@ -18,6 +21,22 @@ def change(node_id):
 def two(browsing, account):
     """Browser pages of Ann and Bob."""
     return browsing(account("ann")), browsing(account("bob"))
+
+
+def test_warning_before_publishing_leads_to_its_place_in_the_text(browsing, account):
+    ann, node_id = browsing(account("ann")), node(published=None)
+    ann.goto(change(node_id))
+    write(ann, f"One 😀\n\nSee [the plans](node:{ObjectId()}).")
+    ann.click("[name=_publish]")
+    asked = ann.get_by_role("alert")
+    expect(ann.locator("#node_form .cm-editor")).to_be_visible()
+    asked.get_by_role("link", name="Line 3").press("Enter")
+    ann.keyboard.press("Home")
+    ann.keyboard.insert_text("Now: ")
+    expect(ann.locator("#id_text")).to_have_value(re.compile(r"One 😀\n\nNow: See"))
+    asked.get_by_role("button", name="Publish anyway").click()
+    expect(ann.locator(".messagelist")).to_contain_text("Published.")
+    assert "Now: See" in stored(node_id)["detail"]["text"]
 
 
 @pytest.mark.slow

@@ -13,7 +13,9 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor
+from tests.support.nodes import pictures
 from tests.support.nodes.edit_form import FUTURE, FUTURE_FIELDS, FUTURE_TEXT, change, last_message, submit
+from tests.support.nodes.photo_build import gallery, upload
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 NEVER_PUBLISHED = {"published_0": "", "published_1": ""}
@@ -90,18 +92,74 @@ def test_publishing_a_draft_is_reported(editor):
     assert stored(node_id)["title"] == "Other"
 
 
-def test_broken_links_are_reported_when_publishing(editor):
-    ann, node_id = editor(), node(published=None)
-    hidden = node(slug="hidden", title="Plans", published=None)
-    text = f"[our & plans](node:{hidden}) [gone](node:{ObjectId()})"
-    assert submit(ann, change(node_id), text=text) == "Draft saved."
-    assert submit(ann, change(node_id), "_publish") == (
-        "These links lead to content that readers can't see: “our & plans” (not public), “gone” (deleted). "
-        f"Show links.[{change(node_id)}#broken-references]"
-    )
-    more = submit(ann, change(node_id), text=text + f" [gone](node:{ObjectId()})" * 2)
-    assert "“gone” (deleted), “gone” (deleted), and more." in more
-    assert submit(ann, change(node_id), text=f"[fine](node:{node(slug='fine')})") == "Updated. View page.[/page]"
+class TestTextWarnings:
+    """The warnings that are shown before readers see a text."""
+
+    QUESTION = "Check this before readers see the page"
+
+    @pytest.fixture
+    def flawed(self, mongo):
+        hidden = node(slug="hidden", title="Plans", published=None)
+        return f"![](https://site.example/a.png)\n\nSee [our & plans](node:{hidden})"
+
+    def press(self, ann, page, button, value="1", **typed):
+        return ann.client.post(page, {**ann.open(page), **typed, button: value}, follow=True)
+
+    def test_publishing_asks_first_and_keeps_what_was_typed(self, editor, flawed):
+        ann, node_id = editor(), node(published=None)
+        answer = self.press(ann, change(node_id), "_publish", text=flawed)
+        html = answer.content.decode()
+        asked = html.partition(self.QUESTION)[2].partition("Publish anyway")[0]
+        assert '#text-1-4">Line 1:</a>' in asked
+        assert "https://site.example/a.png" in asked
+        assert '#text-3-18">Line 3:</a>' in asked
+        assert "“our &amp; plans”" in asked
+        assert fields(html)["text"] == [flawed]
+        assert stored(node_id)["published"] is None
+        assert last_message(self.press(ann, change(node_id), "_publish", "despite-warnings", text=flawed)) == (
+            "Published. View page.[/page]"
+        )
+
+    def test_new_page_is_not_created_before_the_answer(self, editor, flawed):
+        ann = editor()
+        asked = self.press(ann, ADD, "_publish", title="New", slug="new", text=flawed)
+        assert self.QUESTION in asked.content.decode()
+        assert not database()["cms.nodes"].find_one({"metadata.slug": "new"})
+        sent = {**ann.fields(asked), "_publish": "despite-warnings"}
+        assert last_message(ann.client.post(ADD, sent, follow=True)) == "Published. View page.[/new]"
+
+    def test_drafts_are_saved_without_asking(self, editor, flawed):
+        ann, node_id = editor(), node(published=None)
+        assert submit(ann, change(node_id), text=flawed) == "Draft saved."
+        live = node(slug="live")
+        assert submit(ann, change(live), "_draft", text=flawed) == "Draft saved. Readers still see the live version."
+        assert self.QUESTION in self.press(ann, change(live), "_publish").content.decode()
+
+    def test_update_of_a_live_page_asks_only_about_new_warnings(self, editor, flawed):
+        ann, node_id = editor(), node(text=flawed)
+        assert submit(ann, change(node_id), title="Other") == "Updated. View page.[/page]"
+        html = self.press(
+            ann, change(node_id), "_continue", text=f"{flawed}\n\n[gone](node:{ObjectId()})"
+        ).content.decode()
+        asked = html.partition(self.QUESTION)[2].partition("Publish anyway")[0]
+        assert ("“gone”" in asked, "site.example" in asked) == (True, False)
+
+    def test_photo_without_alternative_text_is_listed_with_this_reason(self, editor, mongo):
+        photo = upload(gallery(), pictures.jpeg(), fields={"published": None, "detail.alt": ""})
+        html = self.press(
+            editor(), change(node(published=None)), "_publish", text=f"![](photo:{photo})"
+        ).content.decode()
+        assert "(no alternative text)" in html.partition(self.QUESTION)[2].partition("Publish anyway")[0]
+
+    def test_review_of_a_draft_lists_the_warnings_first(self, editor, flawed):
+        ann, node_id = editor(), node()
+        drafts.save_draft(EDITOR, node_id, nonce(node_id), {"detail.text": flawed})
+        html = ann.client.get(change(node_id, "publish")).content.decode()
+        assert f'href="{change(node_id)}#text-1-4"' in html
+        assert (
+            "site.example/a.png"
+            not in ann.client.get(change(node_id, "discard")).content.decode().partition("errornote")[2]
+        )
 
 
 def test_publishing_into_a_hidden_section_is_reported(editor):

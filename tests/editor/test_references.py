@@ -175,7 +175,7 @@ class TestReport:
         node(slug="page", title="On lakes", text=f"[some *words*](node:{hidden}) [fine](node:{node(slug='fine')})")
         node(slug="unseen", title="On hills", text=f"[other words](node:{hidden})", published=None)
         page = text(editor.get(BROKEN))
-        for told in ("On lakes", "/page", "some words", "Hidden", "not public", "#broken-references"):
+        for told in ("On lakes", "/page", "some words", "Hidden", "not public", "#text-warnings"):
             assert told in page
         assert str(hidden) not in page, "words, no numbers"
         assert "fine" not in page
@@ -280,7 +280,7 @@ class TestBrokenLinksInForm:
 
     def listed(self, client: Client, node_id: ObjectId, query: str = "") -> str:
         page = text(client.get(f"{NODES}{node_id}/change/{query}"))
-        part = page.partition('id="broken-references" role="status">')[2].partition("</div>")[0]
+        part = page.partition('id="text-warnings" role="status">')[2].partition("</div>")[0]
         return " ".join(re.sub("<[^>]*>", " ", part).split())
 
     def test_broken_link_is_listed_with_line_words_and_reason(self, editor):
@@ -325,10 +325,10 @@ class TestBrokenLinksInForm:
 
     def test_preview_lists_links_too(self, editor):
         sent = {**NEW, "text": f"[<b>a](node:{ObjectId()})", "format": "markdown"}
-        broken = editor.post(SHOW, sent).json()["broken"]
+        broken = editor.post(SHOW, sent).json()["warnings"]
         assert "“a”" in broken
         assert "(deleted)" in broken
-        assert editor.post(SHOW, {**NEW, "text": "[a](/b) `node:no`"}).json()["broken"].strip() == ""
+        assert editor.post(SHOW, {**NEW, "text": "[a](/b) `node:no`"}).json()["warnings"].strip() == ""
 
     def test_author_sees_neither_reason_nor_title(self, author):
         hidden = node(slug="hidden", title="Secret plan", published=None)

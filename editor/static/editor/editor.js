@@ -40,6 +40,7 @@ import { recall, remember } from "./storage.js";
 import { siteMarkdown } from "./syntax.js";
 import { Targets } from "./targets.js";
 import { fromTextarea, TextEditor, trackedRanges } from "./text_editor.js";
+import { goToPlace } from "./text_places.js";
 import { button, showPressed, toolbar } from "./toolbar.js";
 import { showWordCount } from "./word_count.js";
 
@@ -534,3 +535,4 @@ function setUp(form, text, words) {
 const form = find(document, "#node_form", HTMLFormElement);
 const settings = document.querySelector("#editor-settings");
 if (form && textarea && settings) setUp(form, textarea, JSON.parse(settings.textContent ?? ""));
+goToPlace(location.hash);

@@ -46,14 +46,14 @@ function show(pane, html, title) {
 }
 
 /**
- * List the text's references whose targets readers can't see.
+ * List the warnings about the text.
  *
  * An unchanged list is kept, so that screen readers don't repeat it.
  *
  * @param {string} html
  */
-function showBrokenReferences(html) {
-  const list = document.querySelector("#broken-references");
+function showTextWarnings(html) {
+  const list = document.querySelector("#text-warnings");
   if (list && list.innerHTML !== html) list.replaceChildren(...parseFragment(html));
 }
 
@@ -105,9 +105,9 @@ export class Preview {
       const headers = { Accept: "application/json" };
       const answer = await fetch(this.words.show, { method: "POST", body, headers, signal });
       if (!answer.ok) throw new Error(String(answer.status));
-      const { html, broken } = await answer.json();
+      const { html, warnings } = await answer.json();
       show(pane, html, this.words.shown);
-      showBrokenReferences(broken);
+      showTextWarnings(warnings);
     } catch (error) {
       if (error instanceof DOMException && error.name === "AbortError") return;
       this.#sent = null;

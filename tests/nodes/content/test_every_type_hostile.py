@@ -265,7 +265,7 @@ def _shown(type, section, slug, pieces, ann, bob, client) -> dict[str, Page]:
         found[name] = Page(html)
     form = pages["form"].content.decode()
     found["form without broken links"] = Page(
-        re.sub(r'(<div class="broken-references"[^>]*>).*?</div>', r"\1</div>", form, flags=re.DOTALL)
+        re.sub(r'(<div class="text-warnings"[^>]*>).*?</div>', r"\1</div>", form, flags=re.DOTALL)
     )
     for kind in ("rss", "atom", "json"):
         body = client.get(f"/feed/{kind}").content.decode()
