@@ -127,11 +127,16 @@ class ReferenceInput(ChooserInput):
     """An input for a page's or photo's URL, with autocompletion by title. The chosen target is shown below the input.
 
     If JavaScript is unavailable, the input offers some public pages or photos.
+
+    Attributes:
+        alt_from: The name of the form's field that contains the alternative text of uploaded photos. If it is empty, a
+            dialog asks for this text.
     """
 
-    def __init__(self, *, photos: bool) -> None:
+    def __init__(self, *, photos: bool, alt_from: str = "") -> None:
         super().__init__("photo" if photos else "node")
         self.photos = photos
+        self.alt_from = alt_from
         # sees_all: whether the editor can see the titles of hidden pages and why these pages are hidden. sees_photos:
         # whether the editor can see the titles of hidden photos.
         self.sees_all = self.sees_photos = False

@@ -25,7 +25,7 @@ import {
 } from "../vendor/codemirror/codemirror.js";
 import { blockMenu } from "./blocks.js";
 import { footnoteBox, selectionBubble } from "./bubble.js";
-import { control, create, find } from "./dom.js";
+import { control, create, find, parseFragment } from "./dom.js";
 import { emphasize } from "./emphasis.js";
 import { moveItem, toggleCode, toggleHeading, toggleList, toggleNumberedList, toggleQuote } from "./formatting.js";
 import { insertBlock, setEditor, textarea } from "./insertion.js";
@@ -495,6 +495,18 @@ class MarkdownEditor {
 }
 
 /**
+ * List the warnings about the text.
+ *
+ * An unchanged list is kept, so that screen readers don't repeat it.
+ *
+ * @param {{ warnings: string }} answer
+ */
+function showTextWarnings({ warnings }) {
+  const list = document.querySelector("#text-warnings");
+  if (list && list.innerHTML !== warnings) list.replaceChildren(...parseFragment(warnings));
+}
+
+/**
  * @param {HTMLFormElement} form
  * @param {HTMLTextAreaElement} text
  * @param {any} words
@@ -502,10 +514,7 @@ class MarkdownEditor {
 function setUp(form, text, words) {
   /** @type {MarkdownEditor | null} */
   let shown = null;
-  const preview = new Preview(/** @type {any} */ (words), () => {
-    const fields = [...new FormData(form)].filter(([, value]) => typeof value === "string");
-    return new URLSearchParams(/** @type {[string, string][]} */ (fields));
-  });
+  const preview = new Preview(words, form, showTextWarnings);
 
   // The preview also depends on the other fields.
   for (const name of ["input", "change"]) form.addEventListener(name, () => shown?.renderAgain());

@@ -1,38 +1,73 @@
 // @ts-check
-// The field for a page's photo, which editors choose from the library, upload or drop. Without this script, they type
-// the photo's URL.
+// Fields for photos, which editors choose from the library, upload or drop. Without this script, they type the photo's
+// URL.
 import { showChoice } from "./chooser.js";
-import { containsFiles, control, find, pictureFiles } from "./dom.js";
+import { containsFiles, control, create, pictureFiles } from "./dom.js";
 import { hasPicker, pickPhoto } from "./picker.js";
 import { describePictures, hasPictureDialog } from "./pictures.js";
-
-const field = control(find(document, "#node_form", HTMLFormElement), "picture");
-const row = /** @type {HTMLElement | null | undefined} */ (field?.closest(".form-row"));
-const buttons = row && find(row, ".picture-acts", HTMLElement);
-
-/** @param {any} photo */
-function take(photo) {
-  field.value = `photo:${photo.id}`;
-  showChoice(field, photo);
-  field.dispatchEvent(new Event("change", { bubbles: true }));
-}
-
-/** @param {File[]} files */
-function upload([file]) {
-  if (file) describePictures([file], { take });
-}
+import { upload } from "./upload.js";
 
 /**
- * @param {HTMLElement} row
+ * Upload a photo to the library, and publish it. Its alternative text is the value of another field.
+ *
+ * @param {File} file
  * @param {HTMLElement} buttons
+ * @param {HTMLFormElement} form
  */
-function setUp(row, buttons) {
+async function uploadDirectly(file, buttons, form) {
+  const { upload: url = "", altFrom = "", failed = "" } = buttons.dataset;
+  const body = new FormData();
+  body.append("csrfmiddlewaretoken", control(form, "csrfmiddlewaretoken").value);
+  body.append("alt", control(form, altFrom).value || file.name);
+  body.append("publish", "1");
+  body.append("files", file);
+  const bar = create("progress", { max: 1, value: 0, ariaLabel: file.name });
+  buttons.append(bar);
+  const result = await upload(url, body, ({ loaded, total }) => {
+    bar.value = loaded / total;
+  });
+  bar.remove();
+  if (result?.ok) return result;
+  throw new Error(result?.reason ?? failed);
+}
+
+/** @param {HTMLElement} buttons */
+function setUp(buttons) {
+  const row = /** @type {HTMLElement} */ (buttons.closest(".form-row"));
+  const field = /** @type {HTMLInputElement} */ (row.querySelector("[data-choose]"));
+  const form = /** @type {HTMLFormElement} */ (field.form);
   const input = /** @type {HTMLInputElement} */ (buttons.querySelector("input"));
+  const problem = create("p", { className: "refused", hidden: true });
+  problem.setAttribute("role", "alert");
+
+  /** @param {any} photo */
+  const take = (photo) => {
+    field.value = `photo:${photo.id}`;
+    showChoice(field, photo);
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  /** @param {File[]} files */
+  const add = async ([file]) => {
+    if (!file) return;
+    if (!buttons.dataset.altFrom) {
+      describePictures([file], { take });
+      return;
+    }
+    problem.hidden = true;
+    try {
+      take(await uploadDirectly(file, buttons, form));
+    } catch (error) {
+      problem.textContent = /** @type {Error} */ (error).message;
+      problem.hidden = false;
+    }
+  };
+
   buttons.hidden = false;
+  buttons.after(problem);
   buttons.querySelector("[data-pick]")?.addEventListener("click", () => pickPhoto(take));
   input.addEventListener("change", (event) => {
     event.stopPropagation();
-    upload([...(input.files ?? [])].filter(({ type }) => type.startsWith("image/")));
+    add([...(input.files ?? [])].filter(({ type }) => type.startsWith("image/")));
     input.value = "";
   });
   row.addEventListener("dragover", (event) => {
@@ -44,8 +79,10 @@ function setUp(row, buttons) {
   row.addEventListener("drop", (event) => {
     if (!event.dataTransfer?.files.length) return;
     event.preventDefault();
-    upload(pictureFiles(event.dataTransfer));
+    add(pictureFiles(event.dataTransfer));
   });
 }
 
-if (row && buttons && hasPicker && hasPictureDialog) setUp(row, buttons);
+if (hasPicker && hasPictureDialog) {
+  for (const buttons of document.querySelectorAll(".picture-acts")) setUp(/** @type {HTMLElement} */ (buttons));
+}

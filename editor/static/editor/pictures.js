@@ -74,7 +74,7 @@ function setUp(dialog) {
   const blank = /** @type {HTMLTemplateElement} */ (dialog.querySelector("template"));
   const submit = /** @type {HTMLButtonElement} */ (form.querySelector("[value=insert]"));
   const inserting = submit.textContent;
-  const token = find(document, "#node_form [name=csrfmiddlewaretoken]", HTMLInputElement)?.value ?? "";
+  const token = find(document, "[name=csrfmiddlewaretoken]", HTMLInputElement)?.value ?? "";
   /** @type {Row[]} */
   let rows = [];
   /** @type {Options["take"]} */

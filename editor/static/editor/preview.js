@@ -1,6 +1,6 @@
 // @ts-check
-// The preview next to the text. It shows the page as readers will see it, in a frame without scripts.
-import { create, parseFragment } from "./dom.js";
+// The preview next to a form. It shows a page as readers will see it, in a frame without scripts.
+import { create } from "./dom.js";
 import { recall, remember } from "./storage.js";
 
 // How many milliseconds typing must pause before the server renders the preview again.
@@ -19,6 +19,10 @@ export function rememberPreview(isOpen) {
   remember(KEY, isOpen ? "1" : "0");
 }
 
+/** @param {Document} page */
+const styleSheets = (page) =>
+  String([...page.querySelectorAll("link[rel=stylesheet]")].map((link) => link.getAttribute("href")));
+
 /**
  * Show a page in the pane, and keep the scroll position.
  *
@@ -32,29 +36,23 @@ function show(pane, html, title) {
   for (const link of page.querySelectorAll("a[href]:not([href^='#'])")) link.setAttribute("target", "_blank");
   page.documentElement.dataset.theme = document.documentElement.dataset.theme || "auto";
   const shown = pane.querySelector("iframe")?.contentDocument;
-  const view = shown?.defaultView;
-  if (view && shown.querySelector("main")) {
-    const { scrollX, scrollY } = view;
+  const { scrollX = 0, scrollY = 0 } = shown?.defaultView ?? {};
+  /** @param {Window | null | undefined} view */
+  const scroll = (view) => view?.scrollTo({ left: scrollX, top: scrollY, behavior: "instant" });
+  if (shown?.querySelector("main") && styleSheets(shown) === styleSheets(page)) {
     shown.body.replaceWith(shown.adoptNode(page.body));
-    view.scrollTo({ left: scrollX, top: scrollY, behavior: "instant" });
+    scroll(shown.defaultView);
     return;
   }
   const frame = create("iframe", { title });
   frame.setAttribute("sandbox", "allow-same-origin allow-popups allow-popups-to-escape-sandbox");
   frame.srcdoc = `<!doctype html>${page.documentElement.outerHTML}`;
-  pane.replaceChildren(frame);
-}
-
-/**
- * List the warnings about the text.
- *
- * An unchanged list is kept, so that screen readers don't repeat it.
- *
- * @param {string} html
- */
-function showTextWarnings(html) {
-  const list = document.querySelector("#text-warnings");
-  if (list && list.innerHTML !== html) list.replaceChildren(...parseFragment(html));
+  // The old frame remains visible until the new frame has loaded its style sheets.
+  frame.addEventListener("load", () => {
+    scroll(frame.contentWindow);
+    while (frame.previousSibling) frame.previousSibling.remove();
+  });
+  pane.append(frame);
 }
 
 /** Renders the preview on the server. Only one request runs at a time, and the last response is shown. */
@@ -67,11 +65,13 @@ export class Preview {
 
   /**
    * @param {{ show: string, shown: string, failed: string }} words `show` is the URL that renders a form.
-   * @param {() => URLSearchParams} typed Returns the form's fields.
+   * @param {HTMLFormElement} form
+   * @param {(answer: any) => void} receive Receives the rest of each response.
    */
-  constructor(words, typed) {
+  constructor(words, form, receive) {
     this.words = words;
-    this.typed = typed;
+    this.form = form;
+    this.receive = receive;
   }
 
   /** Forget the data that was sent last, because the pane is new. */
@@ -84,13 +84,18 @@ export class Preview {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(
       () => {
-        const body = this.typed();
+        const body = this.#typed();
         if (String(body) === this.#sent) return;
         this.#sent = String(body);
         this.#send(body, pane);
       },
       pane.firstChild ? WAIT : 0,
     );
+  }
+
+  #typed() {
+    const fields = [...new FormData(this.form)].filter(([, value]) => typeof value === "string");
+    return new URLSearchParams(/** @type {[string, string][]} */ (fields));
   }
 
   /**
@@ -105,9 +110,9 @@ export class Preview {
       const headers = { Accept: "application/json" };
       const answer = await fetch(this.words.show, { method: "POST", body, headers, signal });
       if (!answer.ok) throw new Error(String(answer.status));
-      const { html, warnings } = await answer.json();
+      const { html, ...rest } = await answer.json();
       show(pane, html, this.words.shown);
-      showTextWarnings(warnings);
+      this.receive(rest);
     } catch (error) {
       if (error instanceof DOMException && error.name === "AbortError") return;
       this.#sent = null;
