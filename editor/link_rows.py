@@ -44,7 +44,8 @@ class RowsInput(forms.Widget):
         ]
         rows = (rows or default_rows)[:MOST]
         blank = [{"label": "", "target": ""}] * min(BLANK, MOST - len(rows))
-        return {**context, "rows": [*rows, *blank], "usual": json.dumps(plain(default_rows)) if default_rows else ""}
+        usual = json.dumps(plain(default_rows)) if default_rows else ""
+        return {**context, "rows": [*rows, *blank], "usual": usual, "most": MOST}
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> Rows:
         numbered = []

@@ -11,7 +11,7 @@ from editor.fields import ReferenceInput
 from editor.link_rows import RowsInput
 from marginalia.mongo.clock import now
 from nodes import setting_fields
-from nodes.models import look, tree
+from nodes.models import look, stored_site, tree
 from nodes.selectors import stored_nodes
 from reader.selectors.menus import MenuLink
 
@@ -66,22 +66,28 @@ def setting_field(name: str, label: Any, help_text: Any = "", widget: forms.Widg
     return field
 
 
+class ThemeInput(forms.RadioSelect):
+    """Radio buttons for the theme. Each theme has a picture, `static/editor/themes/NAME.webp`."""
+
+    template_name = "editor/themes.html"
+
+
 class LookForm(forms.Form):
     """The form with the settings for the site's look."""
 
-    theme = setting_field("theme", label=gettext_lazy("Theme"))
+    theme = setting_field("theme", label=gettext_lazy("Theme"), widget=ThemeInput(choices=stored_site.THEMES))
     logo = setting_field(
         "logo",
-        widget=ReferenceInput(photos=True),
+        widget=ReferenceInput(photos=True, alt_from="name"),
         label=gettext_lazy("Logo"),
         help_text=gettext_lazy(
-            "Enter the URL of a photo on this site, ideally a PNG or WebP with a transparent background. It replaces "
-            "the site's name and is used for icons. Leave empty to show the name."
+            "Ideally a PNG or WebP with a transparent background. The logo replaces the site's name and is used for "
+            "icons. Leave empty to show the name."
         ),
     )
     logo_dark = setting_field(
         "logo_dark",
-        widget=ReferenceInput(photos=True),
+        widget=ReferenceInput(photos=True, alt_from="name"),
         label=gettext_lazy("Logo for dark mode"),
         help_text=gettext_lazy("Shown in dark mode. Leave empty to use the logo above."),
     )

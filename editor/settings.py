@@ -1,14 +1,15 @@
 """The page with the site's settings. Concurrent changes are merged, unless they affect the same setting."""
 
 import zoneinfo
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import AdminTextInputWidget
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
@@ -18,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from editor.fields import ReferenceInput, accept_long_input
 from editor.link_rows import format_rows
 from editor.look import LookForm, Swatch, setting_field, swatches
+from editor.photos.forms import RowForm
 from editor.sent_forms import SHOW_ONLY
 from editor.site import render_page
 from nodes import access
@@ -25,7 +27,17 @@ from nodes.errors import TooBusy
 from nodes.form_fields import ReferenceField
 from nodes.models import look, stored_site
 from nodes.services.site import SettingsConflict, save_settings
+from nodes.setting_fields import LinkRowsField
 from reader.views import previews
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A tab of the settings page. `name` is its id and the fragment of its URL."""
+
+    name: str
+    label: Any
+    fields: tuple[str, ...]
 
 
 class SettingsForm(LookForm):
@@ -57,13 +69,15 @@ class SettingsForm(LookForm):
         ),
     )
 
-    FIELDSETS = (
-        (gettext_lazy("Site"), ("name", "tagline", "language", "time_zone", "share_picture")),
-        (gettext_lazy("Appearance"), ("theme", "logo", "logo_dark", "accent", "fonts")),
-        (gettext_lazy("Home page and lists of posts"), ("home", "posts_per_page")),
-        (gettext_lazy("Menu"), ("menu",)),
-        (gettext_lazy("Footer"), ("footer", "footer_links", "social")),
-        (gettext_lazy("Comments"), ("comment_policy", "comments_close_after_days")),
+    TABS = (
+        Tab("site", gettext_lazy("Site"), ("name", "tagline", "language", "time_zone", "share_picture")),
+        Tab("appearance", gettext_lazy("Appearance"), ("theme", "logo", "logo_dark", "accent", "fonts")),
+        Tab("navigation", gettext_lazy("Navigation"), ("menu", "footer", "footer_links", "social")),
+        Tab(
+            "reading",
+            gettext_lazy("Posts and comments"),
+            ("home", "posts_per_page", "comment_policy", "comments_close_after_days"),
+        ),
     )
 
     def __init__(self, data: Any = None) -> None:
@@ -72,9 +86,12 @@ class SettingsForm(LookForm):
         for field in self.fields.values():
             field.show_hidden_initial = True
 
-    def fieldsets(self) -> list[tuple[Any, list[forms.BoundField]]]:
-        """Return the groups of fields as (name, fields) pairs."""
-        return [(name, [self[field] for field in fields]) for name, fields in self.FIELDSETS]
+    def tabs(self) -> list[tuple[Tab, list[forms.BoundField], bool]]:
+        """Return a tuple for each tab: the tab, its fields, and whether any of these fields has errors."""
+        return [
+            (tab, [self[name] for name in tab.fields], not self.errors.keys().isdisjoint(tab.fields))
+            for tab in self.TABS
+        ]
 
     def swatches(self) -> list[Swatch]:
         """Return swatches of the form's accent colour. If this colour is invalid, use the theme's own accent colour."""
@@ -120,12 +137,23 @@ def edit(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def preview(request: HttpRequest) -> HttpResponse:
-    """Show the home page with the settings from the form, without storing them."""
+    """Show the home page with the settings from the form, without storing them.
+
+    For scripts, the response is {"html": …, "swatches": …}, in which invalid settings have their stored values.
+    """
     if not access.may_set_up(request.user):
         raise PermissionDenied
     form = SettingsForm(request.POST)
-    if not form.is_valid():
-        return _show(request, form)
+    is_valid = form.is_valid()
+    if "application/json" in request.headers.get("Accept", ""):
+        swatches_html = render_to_string("editor/_swatches.html", {"form": form})
+        html = _front_page(request, form).content.decode()
+        return JsonResponse({"html": html, "swatches": swatches_html})
+    return _front_page(request, form) if is_valid else _show(request, form)
+
+
+def _front_page(request: HttpRequest, form: SettingsForm) -> HttpResponse:
+    """Return the home page with the valid settings from the form. They apply to the rest of this request."""
     stored = stored_site.read()
     site_settings = replace(stored.settings, **form.changes())
     # Without `versions`, this process doesn't cache anything that depends on the unsaved settings from the form.
@@ -143,17 +171,24 @@ def _add_conflicts(form: SettingsForm, conflict: SettingsConflict) -> SettingsFo
     stored = asdict(stored_site.read().settings)
     data = form.data.copy()
     for name in conflict.names:
-        value = format_rows(stored[name]) if isinstance(stored[name], list) else stored[name]
-        value = dict(getattr(form.fields[name], "choices", ())).get(value, value)
         reason = _("Another editor has changed this to “%(value)s”. Save again to replace it.")
-        form.add_error(name, reason % {"value": value})
+        form.add_error(name, reason % {"value": _format(form.fields[name], stored[name])})
         data[form[name].html_initial_name] = stored[name]
     form.data = data
     return form
 
 
+def _format(field: forms.Field, value: Any) -> Any:
+    """Return a stored value of a field as text for a message."""
+    if isinstance(field, LinkRowsField):
+        return format_rows(value)
+    if isinstance(field, forms.ChoiceField):
+        return dict(field.choices).get(value, value)
+    return field.prepare_value(value)
+
+
 def _show(request: HttpRequest, form: SettingsForm, status: int = 200) -> HttpResponse:
-    return render_page(request, "settings", _("Site settings"), form=form, status=status)
+    return render_page(request, "settings", _("Site settings"), form=form, new_photo=RowForm(), status=status)
 
 
 class SettingsAdmin(admin.ModelAdmin):

@@ -153,11 +153,11 @@ def _settings(user: Any, words: list[str], rail: Rail) -> Iterator[Found]:
     yield from (Found(str(link.label), link.url) for link in links)
     if access.may_set_up(user):
         page = reverse("admin:nodes_sitesettings_changelist")
-        for group, names in SettingsForm.FIELDSETS:
-            for name in names:
+        for tab in SettingsForm.TABS:
+            for name in tab.fields:
                 label = str(SettingsForm.base_fields[name].label)
-                if _matches(words, (label, str(group))):
-                    yield Found(label, f"{page}#id_{name}", str(group))
+                if _matches(words, (label, str(tab.label))):
+                    yield Found(label, f"{page}#id_{name}", str(tab.label))
 
 
 def _matches(words: list[str], texts: Iterable[str]) -> bool:

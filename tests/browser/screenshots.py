@@ -11,12 +11,14 @@ from cms.demo import loading
 from cms.testing.build import node, nonce, stored
 from marginalia.mongo.clock import now
 from marginalia.testing import run_tasks
-from nodes.models import Node
+from nodes.models import Node, stored_site
 from nodes.services import editing
+from nodes.services.site import save_settings
 from nodes.types import Actor
 from tests.browser.people import write
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
+THEMES = Path(__file__).parents[2] / "editor" / "static" / "editor" / "themes"
 POST = "/essays/the-wide-margin"
 # Screens with two pixels per CSS pixel, as most people have them.
 DESKTOP = {"viewport": {"width": 1180, "height": 920}, "device_scale_factor": 2}
@@ -111,6 +113,20 @@ def test_take_editors_pages(browsing, account):
         editor.click("[name=_continue]")
         expect(editor.locator("#clash-text")).to_be_visible()
     keep("admin-conflict", seen(ines), seen(phone))
+
+
+def test_take_themes(browsing):
+    """The pictures of the themes in the site's settings."""
+    page = browsing(viewport={"width": 1200, "height": 800})
+    for theme, _label in stored_site.THEMES:
+        save_settings({"theme": theme}, {"theme": stored_site.current().settings.theme})
+        picture = taken(page, "/handbook" if theme == stored_site.DOCUMENTATION else "/")
+        picture.resize((480, 320)).save(THEMES / f"{theme}.webp", quality=80, method=6)
+
+
+def test_take_settings(browsing, account):
+    """The site's settings, with the tab of the appearance."""
+    keep("admin-settings", taken(browsing(account("ines"), **WIDE), "/admin/nodes/sitesettings/#appearance"))
 
 
 def test_take_recipe_form(browsing, account):

@@ -165,10 +165,19 @@ def _opening_more(page: Page, site: pages.Site) -> None:
     page.get_by_role("button", name="More").click()
 
 
+def _tab(name: str) -> Callable[[Page, pages.Site], None]:
+    def go(page: Page, site: pages.Site) -> None:
+        page.goto("/admin/nodes/sitesettings/")
+        page.get_by_role("tab", name=name).click()
+
+    return go
+
+
 @pytest.mark.slow
 def test_open_parts_of_the_admin_are_accessible(looking, account, axe, site):
     results = {"results": lambda page, site: page.goto("/admin/search/?q=hel")}
-    parts = {"search": _searching, "selected rows": _selecting}
+    tabs = {name: _tab(name) for name in ("Appearance", "Navigation", "Posts and comments")}
+    parts = {"search": _searching, "selected rows": _selecting, **tabs}
     assert barriers(looking(account("ann")), axe, {**parts, **results}, site) == []
     on_phone = {**parts, "more": _opening_more, "form": pages.EDITORS["node form"]}
     assert barriers(looking(account("bob"), viewport=PHONE), axe, on_phone, site) == []

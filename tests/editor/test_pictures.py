@@ -149,6 +149,7 @@ class TestSettings:
         bob.send(SETTINGS, his, share_picture="/walls/wall")
         answer = ann.send(SETTINGS, hers, share_picture="/plates/boats")
         assert answer.status_code == 409
+        assert "to “/walls/wall”" in answer.content.decode()
         assert self.stored() == {"share_picture": other}
         assert ann.send(SETTINGS, fields(answer.content.decode(), "settings_form")).status_code == 302
         assert self.stored() == {"share_picture": photo}

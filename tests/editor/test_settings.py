@@ -1,9 +1,12 @@
 """The site's settings in the admin."""
 
 import pytest
+from django.contrib.staticfiles import finders
 
 from cms.testing.build import node
 from cms.testing.editors import fields
+from editor.settings import SettingsForm
+from nodes.models import stored_site
 
 PAGE = "/admin/nodes/sitesettings/"
 
@@ -160,3 +163,37 @@ def test_preview_shows_typed_settings_and_stores_nothing(mongo, editor, client):
     stranger = editor("stranger", is_superuser=False)
     assert stranger.client.post(f"{PAGE}preview/", settings_form(ann)).status_code == 403
     assert ann.client.get(f"{PAGE}preview/").status_code == 405
+
+
+def test_preview_for_scripts_shows_valid_settings_and_swatches(mongo, editor):
+    ann = editor()
+    typed = {**settings_form(ann), "name": "Previewed", "accent": "#7a1f5c", "posts_per_page": "many"}
+    answer = ann.client.post(f"{PAGE}preview/", typed, headers={"Accept": "application/json"})
+    preview = answer.json()
+    assert "Previewed" in preview["html"]
+    assert "#7a1f5c" in preview["swatches"]
+    assert not (mongo["cms.site"].find_one() or {}).get("settings")
+
+
+def test_tab_with_an_error_is_marked(mongo, editor):
+    ann = editor()
+    html = ann.send(PAGE, settings_form(ann), **{"social-0-target": "https://example.org/"}).content.decode()
+    assert '<a href="#navigation" id="tab-navigation" class="has-errors">' in html
+    assert html.count("has-errors") == 1
+
+
+def test_each_setting_is_in_one_tab():
+    shown = [name for tab in SettingsForm.TABS for name in tab.fields]
+    assert sorted(shown) == sorted(SettingsForm.base_fields)
+
+
+@pytest.mark.parametrize("theme", [name for name, _label in stored_site.THEMES])
+def test_each_theme_has_a_picture(theme):
+    assert finders.find(f"editor/themes/{theme}.webp")
+
+
+def test_theme_is_chosen_with_a_radio_button(mongo, editor):
+    ann = editor()
+    assert settings_form(ann)["theme"] == ["magazine"]
+    assert ann.send(PAGE, settings_form(ann), theme="documentation").status_code == 302
+    assert stored(mongo) == {"theme": "documentation"}
