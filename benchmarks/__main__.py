@@ -26,7 +26,7 @@ NAMES = (
     "facets",
 )
 # These benchmarks run only if they are named, because they install packages from other projects or need a browser.
-BY_NAME = ("peers", "typing_delay")
+BY_NAME = ("peers", "spam_filter", "typing_delay")
 
 
 def main() -> int:

@@ -47,9 +47,19 @@ DEFAULTS: dict[str, Any] = {
     "FORM_HOURS": 24,
     "MIN_SECONDS": 3,
     # Import paths of the spam rules, in the order in which they are applied.
-    "RULES": tuple(
-        f"marginalia.comments.posting.spam.{name}" for name in ("trap", "speed", "links", "words", "rate", "repeat")
+    "RULES": (
+        "marginalia.comments.posting.spam.trap",
+        "marginalia.comments.posting.spam.speed",
+        "marginalia.comments.posting.spam.links",
+        "marginalia.comments.posting.spam.words",
+        "marginalia.comments.posting.learned_filter.LearnedFilter",
+        "marginalia.comments.posting.spam.rate",
+        "marginalia.comments.posting.spam.repeat",
     ),
+    # The filter that learns from decisions holds a comment if the probability that it is spam is at least this high.
+    "SPAM_THRESHOLD": 0.9,
+    # The URL, the API key and the site's URL for the rule `spam_service.SpamService`.
+    "SPAM_SERVICE": {"URL": "https://rest.akismet.com/1.1", "KEY": "", "SITE": ""},
     # A comment is held if it contains more than MAX_LINKS links, or one of WORDS. RATE is the rate limit for each
     # network and each account, as a pair (comments, seconds).
     "MAX_LINKS": 2,
@@ -108,15 +118,16 @@ def load(key: str) -> Any:
 
 @lru_cache(maxsize=8)
 def load_all(key: str) -> tuple[Any, ...]:
-    """Import and return the objects that the paths in COMMENTS[key] refer to.
+    """Import and return the objects that the paths in COMMENTS[key] refer to. For a class, return an instance.
 
     Raises:
         ImproperlyConfigured: One of the imports fails.
     """
     try:
-        return tuple(import_string(path) for path in get(key))
+        found = [import_string(path) for path in get(key)]
     except ImportError as error:
         raise ImproperlyConfigured(f"COMMENTS[{key!r}]: {error}") from error
+    return tuple(each() if isinstance(each, type) else each for each in found)
 
 
 @lru_cache(maxsize=1)

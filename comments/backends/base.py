@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Protocol, Unpack
 
-from marginalia.comments.backends.beside import Flags, IpHashes, Subscriptions
+from marginalia.comments.backends.beside import Flags, IpHashes, Lessons, Subscriptions
 from marginalia.comments.types import (
     Comment,
     ConversionOptions,
@@ -48,6 +48,7 @@ class Backend(Protocol):
     flags: Flags
     subscriptions: Subscriptions
     ip_hashes: IpHashes
+    lessons: Lessons
 
     # Writing ---------------------------------------------------------------------------------------------------------
 

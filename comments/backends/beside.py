@@ -1,9 +1,10 @@
-"""Data about comments in separate collections: flags, subscriptions to replies, and hashes of IP addresses."""
+"""Data about comments in separate collections: flags, subscriptions, hashes of IP addresses, and learned features."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pymongo import UpdateOne
 from pymongo.database import Database
 
 from marginalia.comments.types import FlaggedComment, Subscription, Target
@@ -153,3 +154,40 @@ class IpHashes:
     def erase(self, target: Target, slug: str) -> int:
         """Delete the IP hash of a comment. Return how many documents were deleted."""
         return self.stored.delete_many({"discussion_id": target.id, "slug": slug}).deleted_count
+
+
+class Lessons:
+    """How many spam comments and approved comments had each feature, and the decisions from which this was learned.
+
+    A feature is identified by a str. The kinds of decisions are "spam" and "approved".
+    """
+
+    def __init__(self, db: Database[Any]) -> None:
+        self.decisions = db["comments.lessons"]
+        self.features = db["comments.features"]
+
+    def counts(self, features: Collection[str]) -> dict[str, dict[str, int]]:
+        """Return the number of comments of each kind, keyed by feature. Features without comments are missing."""
+        found = self.features.find({"_id": {"$in": list(features)}}, {"spam": 1, "approved": 1})
+        return {
+            document["_id"]: {kind: max(document.get(kind, 0), 0) for kind in ("spam", "approved")}
+            for document in found
+        }
+
+    def learn(self, target: Target, slug: str, features: Collection[str], kind: str) -> None:
+        """Count the features of a comment for a decision. If `kind` is "", forget the comment's decision.
+
+        Each decision about a comment counts once, and a later decision replaces it. If the process is killed during
+        this call, some features may be counted wrongly by one.
+        """
+        decision = {"_id": _id(target, slug)}
+        if kind:
+            before = self.decisions.find_one_and_update(decision, {"$set": {"kind": kind, "at": now()}}, upsert=True)
+        else:
+            before = self.decisions.find_one_and_delete(decision)
+        earlier = before["kind"] if before else ""
+        if earlier == kind:
+            return
+        change = {**({earlier: -1} if earlier else {}), **({kind: 1} if kind else {})}
+        update = {"$inc": change, "$set": {"at": now()}}
+        self.features.bulk_write([UpdateOne({"_id": id}, update, upsert=True) for id in features], ordered=False)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from marginalia.comments.backends.beside import Flags, IpHashes, Subscriptions
+from marginalia.comments.backends.beside import Flags, IpHashes, Lessons, Subscriptions
 from marginalia.comments.backends.reading.across import Across
 from marginalia.comments.backends.reading.pages import Reading
 from marginalia.comments.backends.store import Store
@@ -22,6 +22,7 @@ class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
         self.flags = Flags(self.store.db)
         self.subscriptions = Subscriptions(self.store.db)
         self.ip_hashes = IpHashes(self.store.db)
+        self.lessons = Lessons(self.store.db)
 
     def close(self, target: Target) -> None:
         self.store.discussions.set_state(target, "closed")

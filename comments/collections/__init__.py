@@ -126,6 +126,18 @@ STATIC = (
         ),
         validator=schemas.IP_HASH,
     ),
+    Collection(
+        "comments.features",
+        (Index("kept_for_a_year", (("at", 1),), expire_after_seconds=365 * DAY),),
+        shard_key=ShardKey((("_id", "hashed"),), reason="always read and counted by _id", least=least_hash),
+        validator=schemas.FEATURE,
+    ),
+    Collection(
+        "comments.lessons",
+        (Index("kept_for_three_months", (("at", 1),), expire_after_seconds=90 * DAY),),
+        shard_key=ShardKey((("_id", "hashed"),), reason="one document per decision, by _id", least=least_hash),
+        validator=schemas.LESSON,
+    ),
     *rate_limit.COLLECTIONS,
 )
 

@@ -110,5 +110,7 @@ SUBSCRIPTION = document(
     {"_id": TEXT, "discussion_id": TEXT, "email": TEXT, "slugs": array_of(TEXT), "confirmed": optional(DATE)},
     {"asked": DATE},
 )
+FEATURE = document({"_id": TEXT, "at": DATE}, {"spam": INTEGER, "approved": INTEGER})
+LESSON = document({"_id": TEXT, "kind": one_of("spam", "approved"), "at": DATE})
 ERASURE = document({"_id": TEXT, "at": DATE})
 IP_HASH = document({"discussion_id": TEXT, "slug": TEXT, "ip_hash": TEXT, "at": DATE})

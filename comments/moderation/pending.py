@@ -19,7 +19,7 @@ from marginalia.comments import targets
 from marginalia.comments.backends import backend
 from marginalia.comments.errors import CommentError, CommentNotFound
 from marginalia.comments.notices import mails, reasons
-from marginalia.comments.posting import flags, forms, services
+from marginalia.comments.posting import flags, forms, services, spam
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, HeldQuery, Verdict
 from marginalia.mongo.clock import now
@@ -158,7 +158,9 @@ def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Commen
     held = reject(held_id, by=by, verdict=_VERDICTS[action])
     if held.verdict is Verdict.APPROVED and action == "wait" and held.decided_by == by:
         # To undo an approval, remove the published comment. Moderators can restore it on its own page in the admin.
-        return services.remove(held.target, held.slug, by=by)
+        removed = services.remove(held.target, held.slug, by=by)
+        spam.learn(held, Verdict.WAITING)
+        return removed
     if held.verdict is not _VERDICTS[action]:
         raise CommentNotFound(held_id)
     return None
@@ -187,7 +189,10 @@ def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
         HeldChanged: The stored revision differs from `rev`.
         TargetNotFound: The target does not exist.
     """
-    return backend().approve(held_id, by, rev)
+    comment = backend().approve(held_id, by, rev)
+    if by and not comment.removed:
+        spam.learn(comment, Verdict.APPROVED)
+    return comment
 
 
 def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -> HeldComment:
@@ -196,7 +201,10 @@ def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -
     Raises:
         CommentNotFound: The queue has no such comment.
     """
-    return backend().reject(held_id, by, verdict)
+    held = backend().reject(held_id, by, verdict)
+    if by and held.verdict is verdict:
+        spam.learn(held, verdict)
+    return held
 
 
 def count(limit: int) -> int:

@@ -34,6 +34,18 @@ def _sentence(reason: str, held: HeldComment) -> str:
             return ngettext("Contains %(n)d link", "Contains %(n)d links", count) % {"n": count}
         case ["words", found]:
             return _("Contains words that require review: %(words)s") % {"words": found}
+        case ["learned", found]:
+            probability, _space, words = found.partition(" ")
+            if not words:
+                return _("Looks like earlier spam (%(probability)s)") % {"probability": probability}
+            return _("Looks like earlier spam (%(probability)s): %(words)s") % {
+                "probability": probability,
+                "words": words,
+            }
+        case ["service", "spam"]:
+            return _("The spam service considers this comment spam")
+        case ["service", "unavailable"]:
+            return _("The spam service could not be reached")
         case ["policy", "hold-first"]:
             return _("First comment by this author")
         case ["policy", "hold-all"]:

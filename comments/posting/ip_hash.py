@@ -30,14 +30,18 @@ def forwarded(request: HttpRequest) -> str:
     return str(request.META.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip() or remote(request)
 
 
+def address(request: HttpRequest) -> str:
+    """Return the address from which the request was sent, as determined by the function COMMENTS["ADDRESS"]."""
+    return str(conf.load("ADDRESS")(request))
+
+
 def key(request: HttpRequest) -> str:
     """Return a keyed hash of the network from which the request was sent.
 
     The hash reveals nothing about the network to anyone who doesn't know the site's secret key.
     """
-    address = conf.load("ADDRESS")(request)
     try:
-        parsed = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address(request))
     except ValueError:
         network = "unknown"
     else:

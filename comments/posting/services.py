@@ -216,6 +216,8 @@ def _build_edit(sender: Sender, comment: Comment | HeldComment, text: str, chang
         user=user,
         source=text,
         ip_hash=ip_hash.key(sender.request),
+        address=ip_hash.address(sender.request),
+        user_agent=sender.request.headers.get("User-Agent", ""),
         edited=comment,
     )
 

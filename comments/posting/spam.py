@@ -2,8 +2,8 @@
 
 A rule can hold the comment, in which case moderators see the name of the rule. A rule can also refuse the comment, with
 a friendly message for the author. A refused comment is not stored, but the form is shown again with its text.
-COMMENTS["RULES"] lists the import paths of the rules. Rules that are fast should come first. Projects can add their own
-rules.
+COMMENTS["RULES"] lists the import paths of the rules. Rules that are fast should come first. A rule is a function, or a
+class derived from SpamRule. Projects can add their own rules.
 """
 
 import re
@@ -19,7 +19,7 @@ from marginalia.comments import conf
 from marginalia.comments.notices import reasons
 from marginalia.comments.posting import preparation
 from marginalia.comments.posting.tokens import FormToken
-from marginalia.comments.types import Comment, HeldComment
+from marginalia.comments.types import Comment, HeldComment, Verdict
 from marginalia.markup.characters import scrub
 from marginalia.mongo import rate_limit
 
@@ -39,6 +39,8 @@ class Submission:
         trap: The content of the honeypot field.
         notify: The email address to which emails about replies are sent, or "".
         edited: The comment that is changed, or None for a new comment.
+        address: The sender's IP address, which is never stored.
+        user_agent: The name of the sender's browser, which is never stored.
     """
 
     token: FormToken
@@ -50,6 +52,8 @@ class Submission:
     trap: str = ""
     notify: str = ""
     edited: Comment | HeldComment | None = None
+    address: str = ""
+    user_agent: str = ""
 
     @cached_property
     def html(self) -> str:
@@ -80,6 +84,20 @@ class SpamHit:
         return bool(self.sentence)
 
 
+class SpamRule:
+    """Base class for rules that also learn from the decisions of moderators. Such a rule has a single instance."""
+
+    def check(self, submission: Submission) -> SpamHit | None:
+        """Return the rule's objection to a comment, or None."""
+        raise NotImplementedError
+
+    def learn(self, comment: Comment | HeldComment, verdict: Verdict) -> None:
+        """React to a decision about a comment: APPROVED, SPAM or REJECTED, or WAITING if a decision was undone."""
+
+    def __call__(self, submission: Submission) -> SpamHit | None:
+        return self.check(submission)
+
+
 @dataclass
 class Judgement:
     """The result of all rules: the objection that refuses the comment, or the names of the rules that hold it."""
@@ -96,6 +114,13 @@ def judge(submission: Submission) -> Judgement:
             return Judgement(refused=hit)
         held.append(hit.rule)
     return Judgement(held_by=tuple(held))
+
+
+def learn(comment: Comment | HeldComment, verdict: Verdict) -> None:
+    """Tell the rules what a moderator has decided about a comment. WAITING means that a decision was undone."""
+    for rule in conf.load_all("RULES"):
+        if isinstance(rule, SpamRule):
+            rule.learn(comment, verdict)
 
 
 def _hits(submission: Submission) -> Iterator[SpamHit]:

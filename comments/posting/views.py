@@ -88,6 +88,8 @@ def submission(request: HttpRequest, token: FormToken, form: CommentForm) -> Sub
         user=forms.user_key(request.user),
         source=data["text"],
         ip_hash=ip_hash.key(request),
+        address=ip_hash.address(request),
+        user_agent=request.headers.get("User-Agent", ""),
         trap=data["homepage"],
         notify=form.notice_email() if data["notify"] else "",
     )

@@ -1,0 +1,130 @@
+"""The spam filter that learns from moderators."""
+
+import pytest
+
+from marginalia.comments.moderation import pending
+from marginalia.comments.notices import reasons
+from marginalia.comments.posting import services, spam
+from marginalia.comments.posting.learned_filter import MAX_FEATURES, MIN_LESSONS, LearnedFilter
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import CommentAuthor, HeldComment, Verdict
+from marginalia.mongo.clock import now
+from tests.comments.posting.test_spam import submission
+
+SPAM = "Win at our casino with a [bonus](https://casino.example/{n}) number {n}"
+HONEST = "I read chapter {n} again, and the letters of the printer moved me"
+
+
+@pytest.fixture
+def hold(target):
+    def hold(text: str, nonce: str) -> HeldComment:
+        author = CommentAuthor("Bea")
+        held = services.hold(target, author=author, source=text, token=nonce, reasons=("policy: hold-all",)).held
+        assert held
+        return held
+
+    return hold
+
+
+@pytest.fixture
+def decided(hold):
+    """Moderators have decided just enough comments of each kind."""
+    for n in range(MIN_LESSONS):
+        pending.reject(hold(SPAM.format(n=n), f"spam-token-{n}").id, by="1", verdict=Verdict.SPAM)
+        pending.approve(hold(HONEST.format(n=n), f"honest-token-{n}").id, by="1")
+
+
+def probability(text: str) -> float | None:
+    rule = LearnedFilter()
+    sent = submission(text)
+    found = rule.estimate(rule.features(sent.name, sent.source, sent.html, now()))
+    return found.probability if found else None
+
+
+def test_spam_is_held_with_the_words_that_weighed_most(decided):
+    judgement = spam.judge(submission("Our casino has a bonus for you"))
+    (reason,) = judgement.held_by
+    assert reason.startswith("learned: 9")
+    assert {"casino", "bonus"} <= set(reason.partition("% ")[2].split(", "))
+
+
+def test_honest_comment_is_not_held(decided):
+    assert spam.judge(submission("Which chapter has the letters of the printer?")).held_by == ()
+
+
+def test_unknown_words_say_nothing(decided):
+    assert spam.judge(submission("Zwölf Boxkämpfer jagen Viktor quer über den Deich")).held_by == ()
+
+
+def test_filter_waits_for_enough_decisions(hold):
+    for n in range(MIN_LESSONS):
+        pending.reject(hold(SPAM.format(n=n), f"spam-token-{n}").id, by="1", verdict=Verdict.SPAM)
+    assert spam.judge(submission("casino bonus")).held_by == ()
+
+
+def test_many_unknown_words_do_not_hide_spam(decided):
+    filling = " ".join(f"filling{n}" for n in range(300))
+    assert spam.judge(submission(f"casino bonus win our {filling}")).held_by
+
+
+def test_changed_decision_is_learned_again(decided, target, mongo):
+    before = sorted(mongo["comments.features"].find({}, {"at": 0}), key=str)
+    held = services.hold(target, author=CommentAuthor("Bea"), source="A casino", token="t" * 16, reasons=("x",)).held
+    for verdict in (Verdict.SPAM, Verdict.SPAM, Verdict.REJECTED, Verdict.SPAM, Verdict.WAITING):
+        pending.reject(held.id, by="1", verdict=verdict)
+    counted = [
+        {name: value for name, value in stored.items() if name == "_id" or value}
+        for stored in mongo["comments.features"].find({}, {"at": 0})
+    ]
+    assert sorted((one for one in counted if len(one) > 1), key=str) == before
+
+
+def test_undone_approval_is_forgotten(decided, hold, mongo):
+    held = hold("A letter", "one-more-token")
+    pending.decide("approve", [held.id], "1")
+    assert mongo["comments.lessons"].count_documents({"kind": "approved"}) == MIN_LESSONS + 1
+    pending.decide("wait", [held.id], "1")
+    assert mongo["comments.lessons"].count_documents({"kind": "approved"}) == MIN_LESSONS
+
+
+def test_decisions_by_programs_teach_nothing(hold, mongo):
+    pending.approve(hold("A letter", "by-a-program").id)
+    assert mongo["comments.lessons"].count_documents({}) == 0
+
+
+def test_no_text_is_stored(decided, mongo):
+    stored = str(list(mongo["comments.features"].find()) + list(mongo["comments.lessons"].find()))
+    assert "casino" not in stored
+    assert "printer" not in stored
+
+
+def test_long_comment_has_a_limited_number_of_features():
+    text = " ".join(f"word{n}" for n in range(5_000))
+    assert len(LearnedFilter().features("Ann", text, "", now())) == MAX_FEATURES
+
+
+def test_text_without_spaces_is_compared_by_pairs_of_characters():
+    values = [f.value for f in LearnedFilter().features("", "赌场奖金", "", now()) if f.kind == "word"]
+    assert values == ["赌场", "场奖", "奖金"]
+
+
+def test_link_to_a_broken_address_is_ignored():
+    html = '<a href="http://[broken">x</a> <a href="https://www.casino.example/a">y</a>'
+    values = [f.value for f in LearnedFilter().features("", "x", html, now()) if f.kind == "link"]
+    assert values == ["casino.example"]
+
+
+def test_filter_reads_with_one_command(decided, commands):
+    with commands.recorded():
+        probability("Our casino has a bonus for you")
+    assert [event.command_name for event in commands.sent] == ["find"]
+
+
+def test_reason_is_a_sentence(decided, target):
+    sent = submission("Our casino has a bonus", nonce="n" * 16)
+    held_by = spam.judge(sent).held_by
+    services.hold(target, author=CommentAuthor("Bea"), source=sent.source, token="u" * 16, reasons=held_by)
+    held = next(one for one in selectors.held() if one.reasons == held_by)
+    (sentence,) = reasons.sentences(held)
+    assert sentence.startswith("Looks like earlier spam (9")
+    assert "casino" in sentence
