@@ -16,18 +16,19 @@ from django.utils.module_loading import import_string
 from marginalia.comments import conf, targets
 from marginalia.comments.backends import bucket_size, layout_classes, may_embed
 from marginalia.comments.posting.policy import Mode
+from marginalia.comments.posting.tokens import MAX_SENT
 from marginalia.comments.types import Order
 from marginalia.tasks.compat import ImmediateBackend, tasks
 
 # MongoDB's maximum document size, minus room for the other fields of a bucket.
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024 - 64 * 1024
-ENTRY = {"LAYOUT", "ORDER", "OPTIONS", "EMBEDDED"}
+ENTRY = {"LAYOUT", "ORDER", "OPTIONS", "EMBEDDED", "MODE", "TRUST_AFTER"}
 
 
 @register(Tags.compatibility)
 def check_comments_setting(**kwargs: Any) -> list[CheckMessage]:
     """Check the COMMENTS setting and the registered models: E001–E011 and W012."""
-    return [*_keys(), *_tasks(), *_storage(), *_paths(), *_bounds(), *_embedding(), *_registered()]
+    return [*_keys(), *_tasks(), *_storage(), *_paths(), *_policies(), *_bounds(), *_embedding(), *_registered()]
 
 
 def _keys() -> Iterator[CheckMessage]:
@@ -112,12 +113,20 @@ def _paths() -> Iterator[CheckMessage]:
             import_string(path)
         except ImportError:
             yield Error(f"COMMENTS['RULES']: {path!r} cannot be imported.", id="comments.E006")
-    if (mode := conf.get("MODE")) not in tuple(Mode):
-        yield Error(
-            f"COMMENTS['MODE'] has the unknown value {mode!r}.",
-            hint=f"Use one of: {_format_list(Mode)}.",
-            id="comments.E006",
-        )
+
+
+def _policies() -> Iterator[CheckMessage]:
+    common = {"MODE": conf.get("MODE"), "TRUST_AFTER": conf.get("TRUST_AFTER")}
+    for name, entry in [("COMMENTS", common), *_entries()]:
+        if entry.get("MODE", Mode.OPEN) not in tuple(Mode):
+            yield Error(
+                f"{name}['MODE'] has the unknown value {entry['MODE']!r}.",
+                hint=f"Use one of: {_format_list(Mode)}.",
+                id="comments.E006",
+            )
+        if entry.get("TRUST_AFTER", 1) not in range(MAX_SENT + 1):
+            message = f"{name}['TRUST_AFTER'] must be a whole number from 0 to {MAX_SENT}."
+            yield Error(message, hint="A browser remembers only this many comments.", id="comments.E007")
 
 
 def _bounds() -> Iterator[CheckMessage]:

@@ -19,7 +19,7 @@ DEFAULTS: dict[str, Any] = {
     "DEFAULT": {"LAYOUT": "documents", "ORDER": "oldest", "OPTIONS": {}},
     # Settings that override DEFAULT, keyed by label: {"app.model": {"LAYOUT": …, "ORDER": …, "OPTIONS": …}}. An entry
     # can also contain "EMBEDDED", with options of the embedded layout. New discussions then still use LAYOUT, but can
-    # be converted to the embedded layout.
+    # be converted to the embedded layout. MODE and TRUST_AFTER override the keys below.
     "TARGETS": {},
     # Import path of a function that accepts a marginalia.comments.types.Target and returns the layout of a new
     # discussion on this target, or "" to use LAYOUT.
@@ -37,6 +37,8 @@ DEFAULTS: dict[str, Any] = {
     # default function applies MODE to every object.
     "POLICY": "marginalia.comments.posting.policy.stock",
     "MODE": "hold-first",
+    # With the mode "hold-first", comments by writers with this many public comments appear immediately. At most 8.
+    "TRUST_AFTER": 1,
     # Import path of a function that accepts an object and returns the primary keys of its authors' accounts, as
     # strings. When these accounts comment on the object, their comments have the badge “Author”.
     "AUTHORS": "marginalia.comments.targets.no_authors",

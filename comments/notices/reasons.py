@@ -46,8 +46,16 @@ def _sentence(reason: str, held: HeldComment) -> str:
             return _("The spam service considers this comment spam")
         case ["service", "unavailable"]:
             return _("The spam service could not be reached")
-        case ["policy", "hold-first"]:
-            return _("First comment by this author")
+        case ["policy", rule] if rule.startswith("hold-first"):
+            public, _slash, needed = rule.removeprefix("hold-first ").partition("/")
+            if needed in ("", "1"):
+                return _("First comment by this author")
+            return _("This author has %(public)s of %(needed)s public comments needed") % {
+                "public": public,
+                "needed": needed,
+            }
+        case ["policy", "had-spam"]:
+            return _("An earlier comment by this author was spam")
         case ["policy", "hold-all"]:
             return _("All comments here need approval")
     return reason

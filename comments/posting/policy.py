@@ -13,9 +13,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Model
 
 from marginalia.comments import conf, targets
-from marginalia.comments.errors import CommentNotFound, TargetNotFound
-from marginalia.comments.posting.tokens import SentComment
-from marginalia.comments.reading import selectors
+from marginalia.comments.errors import TargetNotFound
 from marginalia.comments.types import Discussion, Target
 from marginalia.mongo.clock import now
 
@@ -39,10 +37,12 @@ class Policy:
 
     Attributes:
         closes: The time when the discussion stops accepting comments, or None if it never stops.
+        trust_after: With HOLD_FIRST, the number of public comments after which a writer's comments appear immediately.
     """
 
     mode: Mode
     closes: datetime | None = None
+    trust_after: int = 1
 
     def is_closed(self, discussion: Discussion) -> bool:
         """Return whether the discussion accepts no new comments."""
@@ -56,8 +56,13 @@ def policy_for(obj: Model) -> Policy:
 
 
 def stock(obj: Model) -> Policy:
-    """Return a policy with the mode COMMENTS["MODE"]. This function is the default for COMMENTS["POLICY"]."""
-    return Policy(Mode(conf.get("MODE")))
+    """Return a policy with the MODE and TRUST_AFTER of the object's model, or of COMMENTS if the model has none.
+
+    This function is the default for COMMENTS["POLICY"].
+    """
+    own = conf.entry(obj._meta.label_lower)
+    mode = Mode(own.get("MODE", conf.get("MODE")))
+    return Policy(mode, trust_after=own.get("TRUST_AFTER", conf.get("TRUST_AFTER")))
 
 
 def closing_time(published: datetime | None, days: int) -> datetime | None:
@@ -82,21 +87,3 @@ def is_moderator_key(user_id: str) -> bool:
         return False
     user = accounts._default_manager.filter(pk=key).first()
     return user is not None and is_moderator(user)
-
-
-def is_known(user_id: str, sent: tuple[SentComment, ...]) -> bool:
-    """Return whether an author already has a public comment.
-
-    An author is identified by an account, or by comments that were sent from the same browser before. Names and email
-    addresses prove nothing, because visitors can enter any name or address.
-    """
-    if user_id and selectors.by_author(user_id, limit=1):
-        return True
-    return any(_is_public(entry) for entry in sent)
-
-
-def _is_public(entry: SentComment) -> bool:
-    try:
-        return not selectors.get(entry.target, entry.slug).removed
-    except CommentNotFound:
-        return False

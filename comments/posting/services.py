@@ -32,10 +32,11 @@ from marginalia.comments.errors import (
 from marginalia.comments.notices import mails
 from marginalia.comments.posting import flags, ip_hash, own, policy, preparation, spam
 from marginalia.comments.posting.forms import build_author, user_key
-from marginalia.comments.posting.policy import Mode
+from marginalia.comments.posting.policy import Mode, Policy
 from marginalia.comments.posting.preparation import CommentFields
 from marginalia.comments.posting.spam import Submission
 from marginalia.comments.posting.tokens import FormToken, SentComment
+from marginalia.comments.posting.trust import trust_in
 from marginalia.comments.reading import links, selectors
 from marginalia.comments.types import Comment, CommentAuthor, HeldComment, NewComment, PostResult, Target
 
@@ -101,9 +102,9 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
         return earlier
     if submission.token.expired:
         raise Refused("expired", _("This form has expired. Please send it again."))
-    mode = _check_policy(obj, submission)
+    rules = _check_policy(obj, submission)
     try:
-        posted = _store(sender.request, submission, _reasons(sender, mode, submission))
+        posted = _store(sender.request, submission, _reasons(sender, rules, submission))
     except Refused as refused:
         spam.uncount(submission, rate=refused.rule != TokenUsed.__name__)
         raise
@@ -187,7 +188,7 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
             # succeeds, so even concurrent requests can't exceed the limit.
             if not sender.is_moderator and not own.may_revise(rev):
                 raise Refused("often", _("You have edited this comment too often. This change wasn't saved."))
-            if _reasons(sender, Mode.OPEN, submission) and isinstance(comment, Comment):
+            if _reasons(sender, Policy(Mode.OPEN), submission) and isinstance(comment, Comment):
                 raise Refused(
                     "hold",
                     _(
@@ -301,34 +302,36 @@ def slug_of(token: FormToken) -> str:
     return slugs.from_token(token.nonce, token.parent, conf.get("MAX_DEPTH"))
 
 
-def _check_policy(obj: Model, submission: Submission) -> Mode:
+def _check_policy(obj: Model, submission: Submission) -> Policy:
     rules = policy.policy_for(obj)
     if rules.is_closed(selectors.discussion(submission.token.target)):
         raise Refused("closed", DiscussionClosed.sentence)
     if rules.mode is Mode.MEMBERS and not submission.user:
         raise Refused("members", _("Only members can comment here. Log in, then send your comment again."))
-    return rules.mode
+    return rules
 
 
-def _reasons(sender: Sender, mode: Mode, submission: Submission) -> tuple[str, ...]:
+def _reasons(sender: Sender, rules: Policy, submission: Submission) -> tuple[str, ...]:
     """Return the reasons why a comment has to wait for a moderator, or () if there are none.
 
     Raises:
         Refused: The comment is not accepted.
     """
-    reasons = () if sender.is_moderator else _hold_reasons(sender, mode, submission)
+    reasons = () if sender.is_moderator else _hold_reasons(sender, rules, submission)
     _veto(sender.request, submission)
     return reasons
 
 
-def _hold_reasons(sender: Sender, mode: Mode, submission: Submission) -> tuple[str, ...]:
+def _hold_reasons(sender: Sender, rules: Policy, submission: Submission) -> tuple[str, ...]:
     judgement = spam.judge(submission)
     if judgement.refused:
         raise Refused(judgement.refused.rule, judgement.refused.sentence)
-    if mode is Mode.HOLD_ALL:
+    if rules.mode is Mode.HOLD_ALL:
         return (*judgement.held_by, "policy: hold-all")
-    if mode is Mode.HOLD_FIRST and not policy.is_known(submission.user, sender.sent):
-        return (*judgement.held_by, "policy: hold-first")
+    if rules.mode is Mode.HOLD_FIRST:
+        trust = trust_in(submission.user, sender.sent, rules.trust_after)
+        if not trust.is_trusted:
+            return (*judgement.held_by, trust.reason)
     return judgement.held_by
 
 

@@ -21,8 +21,8 @@ BAD = {
     "comments.E006": [
         {name: "nowhere.to.be.found"} for name in ("RENDERER", "POLICY", "AUTHORS", "CHOOSE_LAYOUT", "ORIGIN")
     ]
-    + [{"RULES": ["nowhere.to.be.found"]}, {"MODE": "hold_first"}],
-    "comments.E007": [{"MAX_DEPTH": 0}, {"MAX_LENGTH": "long"}],
+    + [{"RULES": ["nowhere.to.be.found"]}, {"MODE": "hold_first"}, {"TARGETS": {"auth.user": {"MODE": "often"}}}],
+    "comments.E007": [{"MAX_DEPTH": 0}, {"MAX_LENGTH": "long"}, {"TRUST_AFTER": 9}],
     "comments.E008": [{"MAX_BYTES": 1_000_000}],
     "comments.E009": [
         {"DEFAULT": {"LAYOUT": "embedded"}},

@@ -1,0 +1,73 @@
+"""Trust in writers, which decides whether their comments wait in discussions with the mode HOLD_FIRST.
+
+A writer is identified by an account, or by the comments that were sent from the same browser before. Names and email
+addresses prove nothing, because visitors can enter any name or address.
+"""
+
+from dataclasses import dataclass
+
+from marginalia.comments.errors import CommentNotFound
+from marginalia.comments.posting.tokens import SentComment
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Verdict
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What is known about a writer.
+
+    Attributes:
+        public: The number of public comments, counted up to `needed`.
+        needed: The number of public comments after which writers are trusted.
+        had_spam: Whether moderators have recently marked a comment by the writer as spam.
+    """
+
+    public: int
+    needed: int
+    had_spam: bool = False
+
+    @property
+    def is_trusted(self) -> bool:
+        """Return whether comments by the writer appear immediately."""
+        return self.public >= self.needed and not self.had_spam
+
+    @property
+    def reason(self) -> str:
+        """The reason why a comment by the writer waits (comments.notices.reasons)."""
+        return "policy: had-spam" if self.had_spam else f"policy: hold-first {self.public}/{self.needed}"
+
+
+def trust_in(user_id: str, sent: tuple[SentComment, ...], needed: int) -> Trust:
+    """Return the trust in a writer, who is trusted after `needed` public comments.
+
+    Spam takes the trust away. For an account, it does so as long as the queue keeps the decision, which is 30 days. For
+    a browser, it does so until `needed` newer comments are public.
+
+    Args:
+        user_id: The primary key of the account, or "".
+        sent: The comments that were sent from the browser before, newest first.
+        needed: The number of public comments after which writers are trusted. If it is 0, every writer is trusted.
+    """
+    if needed < 1:
+        return Trust(0, needed)
+    if user_id:
+        public = len(selectors.by_author(user_id, limit=needed))
+        had_spam = bool(selectors.held(author_id=user_id, verdict=Verdict.SPAM, limit=1))
+        if public or had_spam:
+            return Trust(public, needed, had_spam)
+    public = 0
+    for entry in sent:
+        if _is_public(entry):
+            public += 1
+        elif selectors.find_held(entry.target, entry.slug, verdict=Verdict.SPAM):
+            return Trust(public, needed, had_spam=True)
+        if public == needed:
+            break
+    return Trust(public, needed)
+
+
+def _is_public(entry: SentComment) -> bool:
+    try:
+        return not selectors.get(entry.target, entry.slug).removed
+    except CommentNotFound:
+        return False
