@@ -10,7 +10,8 @@ from django import forms
 from marginalia.markup.characters import is_blank
 from marginalia.mongo.clock import now
 from nodes.form_fields import format_reference
-from nodes.setting_fields import Rows, linked_id, plain
+from nodes.models.stored_site import linked_id
+from nodes.setting_fields import Rows, plain
 from reader.selectors.menus import MenuLink, resolve_links
 
 # Maximum number of rows in a field. If more rows are submitted, the additional rows are ignored.

@@ -332,6 +332,11 @@ def may_manage_tags(user: Any) -> bool:
     return bool(user.has_perm("nodes.publish_node"))
 
 
+def may_manage_redirects(user: Any) -> bool:
+    """Return whether `user` can add, change and delete redirects."""
+    return bool(user.has_perm("nodes.publish_node"))
+
+
 def may_set_up(user: Any) -> bool:
     """Return whether `user` can change the site's settings and see information for operators."""
     return bool(user.has_perm("nodes.change_sitesettings"))

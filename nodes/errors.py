@@ -142,6 +142,17 @@ class TagBusy(NodeError):
         super().__init__(_("“%(tag)s” is still being renamed. Wait until this is done, then try again.") % {"tag": tag})
 
 
+class RedirectChanged(NodeError):
+    """Someone else has changed, added or deleted the redirect since it was read."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        super().__init__(
+            _("Someone else has just changed the redirect from “%(url)s”. Check the list, then try again.")
+            % {"url": url}
+        )
+
+
 class TagExists(NodeError):
     """There is already a tag with the new name, so the user has to confirm that the two tags are merged.
 

@@ -5,7 +5,6 @@ import zoneinfo
 from typing import Any
 from urllib.parse import unquote
 
-from bson import ObjectId
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -16,7 +15,7 @@ from django.utils.translation import gettext as _
 from marginalia.mongo.clock import now
 from nodes.form_fields import LineField, ReferenceField
 from nodes.models import look, stored_site, tree
-from nodes.models.stored_site import NODE_PREFIX
+from nodes.models.stored_site import NODE_PREFIX, linked_id
 from nodes.selectors import routes, stored_nodes
 
 LONGEST_LABEL, LONGEST_TARGET = 60, 1_000
@@ -92,25 +91,32 @@ def plain(rows: Any) -> Rows:
     return [{"label": str(row["label"]), "target": str(row["target"])} for row in rows]
 
 
-def linked_id(target: str) -> ObjectId | None:
-    """Return the id of the page or section to which a target refers, or None for other targets."""
-    name = target.removeprefix(NODE_PREFIX)
-    return ObjectId(name) if target.startswith(NODE_PREFIX) and ObjectId.is_valid(name) else None
-
-
 def _clean_row(row: dict[str, str]) -> dict[str, str]:
     """Validate a row, and return it in its stored form. This function raises ValidationError."""
     label = row["label"]
-    target = row["target"]
     MaxLengthValidator(LONGEST_LABEL)(label)
-    ProhibitNullCharactersValidator()(label + target)
-    if len(target) > LONGEST_TARGET or not target:
+    ProhibitNullCharactersValidator()(label)
+    if len(row["target"]) > LONGEST_TARGET or not row["target"]:
         raise ValidationError(_("Enter a URL for “%(label)s”."), params={"label": label})
+    target = clean_target(row["target"])
+    if not label and not linked_id(target):
+        raise ValidationError(_("Enter a label for “%(target)s”."), params={"target": target})
+    return {"label": label, "target": target}
+
+
+def clean_target(target: str) -> str:
+    """Validate the target of a link, and return it in its stored form: "node:ID", a path, or the URL of another site.
+
+    Raises:
+        ValidationError: The target isn't a valid URL, or no public page has it.
+    """
+    MaxLengthValidator(LONGEST_TARGET)(target)
+    ProhibitNullCharactersValidator()(target)
     if linked_id(target):
-        return {"label": label, "target": target}
+        return target
     # Browsers treat a backslash like a slash, so "/\\host" is a URL of another site.
     if target.startswith("/") and not target.startswith("//") and "\\" not in target:
-        return _clean_path(label, target)
+        return _clean_path(target)
     try:
         if target.startswith(MAIL):
             validate_email(target.removeprefix(MAIL))
@@ -122,30 +128,24 @@ def _clean_row(row: dict[str, str]) -> dict[str, str]:
             "https:// for another site."
         )
         raise ValidationError(reason, params={"target": target}) from error
-    return {"label": _required(label, target), "target": target}
+    return target
 
 
-def _clean_path(label: str, path: str) -> dict[str, str]:
-    """Return the row for a path on this site.
+def _clean_path(path: str) -> str:
+    """Return the stored form of a path on this site.
 
     Raise ValidationError if the path could be the URL of a page, but no public page has this URL.
     """
     if "?" not in path and "#" not in path:
         if (node := stored_nodes.resolve_address(path)) and not node.content_type.is_file:
-            return {"label": label, "target": f"{NODE_PREFIX}{node.pk}"}
+            return f"{NODE_PREFIX}{node.pk}"
         try:
             is_page = resolve(path).url_name == "node"
         except Resolver404:
             is_page = True
         if is_page and not node and not routes.find(tree.current(), unquote(path).strip("/"), now()):
             raise ValidationError(_("No public page has the URL “%(path)s”."), params={"path": path})
-    return {"label": _required(label, path), "target": path}
-
-
-def _required(label: str, target: str) -> str:
-    if not label:
-        raise ValidationError(_("Enter a label for “%(target)s”."), params={"target": target})
-    return label
+    return path
 
 
 def _time_zones() -> list[tuple[str, str]]:

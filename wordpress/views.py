@@ -10,7 +10,7 @@ from marginalia.comments.reading.lists import ANCHOR
 from marginalia.mongo.clock import now
 from nodes.models import Node, Photo, tree
 from nodes.selectors import stored_nodes
-from reader.views import finding
+from reader.views import finding, redirects
 from wordpress import old_links
 
 __all__ = ["OldNumberMiddleware", "redirect_old_url", "not_found"]
@@ -76,8 +76,11 @@ def _site_feed(path: str, feed_format: str | None) -> str:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return a redirect for an old URL, or the 404 page for any other URL."""
-    return redirect_old_url(request) or finding.not_found(request, exception)
+    """Return a redirect for an old URL, or the 404 page for any other URL.
+
+    Redirects that editors have added take precedence over the URLs of imported posts and pages.
+    """
+    return redirects.response(request) or redirect_old_url(request) or finding.not_found(request, exception)
 
 
 class OldNumberMiddleware:

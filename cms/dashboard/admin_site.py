@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from api import admin
 from cms.dashboard import index, navigation, searching
-from editor import tags
+from editor import redirect_import, redirects, tags
 from marginalia.tasks import queue, scheduling
 from marginalia.tasks.backend import databases
 from nodes import access
@@ -50,6 +50,11 @@ class MarginaliaAdminSite(AdminSite):
             ("search/", self.search, "search"),
             ("tags/", tags.tag_list, "tags"),
             ("tags/change/", tags.change, "tag_change"),
+            ("redirects/", redirects.redirect_list, "redirects"),
+            ("redirects/add/", redirects.add, "redirect_add"),
+            ("redirects/change/", redirects.change, "redirect_change"),
+            ("redirects/delete/", redirects.delete, "redirect_delete"),
+            ("redirects/import/", redirect_import.import_csv, "redirect_import"),
         ]
         return [*(path(route, self.admin_view(view), name=name) for route, view, name in pages), *routes]
 

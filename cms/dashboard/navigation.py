@@ -94,6 +94,8 @@ def rail(request: HttpRequest, apps: list[dict[str, Any]]) -> Rail:
     settings = known(SETTINGS)
     if access.may_manage_tags(user):
         settings.append(Link(_("Tags"), reverse("admin:tags")))
+    if access.may_manage_redirects(user):
+        settings.append(Link(_("Redirects"), reverse("admin:redirects")))
     technical = known(TECHNICAL)
     if access.may_set_up(user):
         technical.append(Link(_("Jobs"), reverse("admin:jobs")))

@@ -2,7 +2,7 @@
 
 import reader.page_cache.middleware  # noqa: F401 - tests patch this module before any request has loaded it
 from nodes.models import tree, version_cache
-from nodes.services import vocabulary
+from nodes.services import redirect_hits, vocabulary
 from reader.page_cache import storage
 
 
@@ -12,3 +12,4 @@ def clear_caches() -> None:
     version_cache.clear()
     tree.clear()
     vocabulary.clear()
+    redirect_hits.clear()

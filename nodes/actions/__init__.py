@@ -18,6 +18,7 @@ from nodes.actions.bulk import (
 from nodes.actions.create import CreateNode, Duplicate
 from nodes.actions.drafts import DiscardDraft, PublishDraft, SaveDraft, ScheduleDraft, UnscheduleDraft
 from nodes.actions.order import Order, PlaceNextTo, SortByName
+from nodes.actions.redirect import DeleteRedirect, SaveRedirect
 from nodes.actions.save import Move, Publish, SaveNode, Schedule, Unpublish
 from nodes.actions.tag import ChangeTag, Tag
 from nodes.actions.trash import Delete, Restore, Trash
@@ -27,6 +28,7 @@ __all__ = [
     "ChangeTag",
     "CreateNode",
     "Delete",
+    "DeleteRedirect",
     "DiscardDraft",
     "Duplicate",
     "Move",
@@ -41,6 +43,7 @@ __all__ = [
     "Restore",
     "SaveDraft",
     "SaveNode",
+    "SaveRedirect",
     "Schedule",
     "ScheduleDraft",
     "SortByName",

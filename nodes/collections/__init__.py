@@ -17,6 +17,8 @@ from nodes.content import FILE, lookups, uniqueness
 NODES = "cms.nodes"
 REVISIONS = "cms.revisions"
 REDIRECTS = "cms.redirects"
+# The redirects that editors have added.
+MANUAL_REDIRECTS = "cms.manual_redirects"
 TAGS = "cms.tags"
 TRASH = "cms.trash"
 SITE = "cms.site"
@@ -261,6 +263,11 @@ def collections() -> tuple[Collection, ...]:
             REDIRECTS,
             (Index("by_node", (("node_id", 1),)),),
             validator=schemas.REDIRECT,
+            unsharded_because="Small, and read only if no page is found.",
+        ),
+        Collection(
+            MANUAL_REDIRECTS,
+            validator=schemas.MANUAL_REDIRECT,
             unsharded_because="Small, and read only if no page is found.",
         ),
         Collection(

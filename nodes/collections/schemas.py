@@ -169,6 +169,10 @@ REDIRECT = document(
     {"_id": document({"parent_id": optional(ID), "slug": TEXT}), "node_id": ID},
     {"kept_at": DATE, "deleted_at": DATE, "earlier": array_of(ID)},
 )
+MANUAL_REDIRECT = document(
+    {"_id": TEXT, "target": TEXT, "nonce": ID},
+    {"saved_at": DATE, "saved_by": _AUTHOR, "hits": INTEGER, "last_hit": DATE},
+)
 # A tag with a description, or the former name of a tag. `pages` is the number of pages when the rename began.
 TAG = document(
     {"_id": TEXT, "nonce": ID},

@@ -76,6 +76,12 @@ HOMES = (
 )
 
 
+def linked_id(target: str) -> ObjectId | None:
+    """Return the id of the page or section to which a target refers, or None for other targets."""
+    name = target.removeprefix(NODE_PREFIX)
+    return ObjectId(name) if target.startswith(NODE_PREFIX) and ObjectId.is_valid(name) else None
+
+
 class Scope(IntEnum):
     """The scope of a change. A change updates the version of its scope, and the versions of all narrower scopes.
 

@@ -27,7 +27,7 @@ from nodes.selectors.listing import Listing
 from nodes.selectors.routes import FoundRoute
 from photos import addresses, labels, pictures, texts
 from reader.selectors import bylines, dates, faceted_lists, pinned, related, tag_counts
-from reader.views import facets, linked_data
+from reader.views import facets, linked_data, redirects
 
 # Number of photos per page of a gallery. It is divisible by 2, 3, 4 and 6, so that the last row is full.
 PHOTOS_PER_PAGE = 24
@@ -53,8 +53,8 @@ def front_page(request: HttpRequest, *, is_preview: bool = False) -> HttpRespons
 def node(request: HttpRequest, path: str) -> HttpResponseBase:
     """Show the node at `path`, call a route below a node, or redirect if the URL is different.
 
-    A node that is currently at `path` takes precedence over a route, and a route takes precedence over a node that used
-    to be there.
+    A node that is currently at `path` takes precedence over a route. A route takes precedence over a redirect that an
+    editor has added, and this redirect takes precedence over a node that used to be there.
 
     Raises:
         Http404: There is no live node and no route at `path`.
@@ -65,6 +65,8 @@ def node(request: HttpRequest, path: str) -> HttpResponseBase:
     is_current = node is not None and unquote(node.get_absolute_url()) == f"/{slugs.normalized(path)}"
     if not is_current and (found := routes.find(sections, path, moment)):
         return _call_route(request, found)
+    if node and not is_current and (added := redirects.response(request)):
+        return added
     return _show_at_url(request, node)
 
 

@@ -19,6 +19,8 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, Order, Target, Verdict
 from marginalia.mongo.connection import database
 from marginalia.tasks import queue
+from nodes.access import System
+from nodes.actions import SaveRedirect
 from nodes.collections import NODES
 from nodes.services import drafts, trash, working_copies
 from nodes.types import TagChange
@@ -47,6 +49,7 @@ def prepare(site: Site) -> None:
     thrown = node(slug="thrown", title="Thrown away")
     trash.trash(EDITOR, thrown, nonce(thrown), NODES)
     ann = get_user_model().objects.get(username="ann")
+    SaveRedirect(user=System("A"), url="/old", target="/news").execute()
     tokens.create(ann, "mirror", (Scope.READ, Scope.PUBLISH))
     working_copies.store(ann.pk, ObjectId(), 1, [("title", "Typed")], type="basic-page", node_id=None)
 
@@ -93,6 +96,10 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     "tokens of the API": _at("/admin/tokens/"),
     "tags": _at("/admin/tags/"),
     "tag_change": _at("/admin/tags/change/?tag=paper"),
+    "redirects": _at("/admin/redirects/?test=/old"),
+    "redirect_add": _at("/admin/redirects/add/"),
+    "redirect_change": _at("/admin/redirects/change/?url=/old"),
+    "redirect_import": _at("/admin/redirects/import/"),
     "app_list": _at("/admin/nodes/"),
     "password_change": _at("/admin/password_change/"),
     "password_change_done": _at("/admin/password_change/done/"),

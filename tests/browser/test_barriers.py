@@ -127,6 +127,7 @@ NO_PAGE = {
     "marginalia_comments_moderation_decide",
     "auth_user_invitation",
     "nodes_sitesettings_preview",
+    "redirect_delete",
     # Nobody has access, because stored comments are read-only.
     *(
         f"marginalia_comments_stored{what}_{act}"

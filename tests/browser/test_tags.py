@@ -1,5 +1,7 @@
 """Tags and redirects in a browser, by keyboard."""
 
+import re
+
 from playwright.sync_api import expect
 
 from cms.testing.build import node
@@ -23,3 +25,26 @@ def test_tag_is_renamed_by_keyboard(browsing, account, page):
     expect(page).to_have_url("/tag/vellum")
     page.get_by_role("link", name="All tags").click()
     expect(page.get_by_role("link", name="ink 1")).to_be_visible()
+
+
+def test_redirect_is_added_and_tested_by_keyboard(browsing, account):
+    node(slug="harbour", title="The harbour")
+    ann = browsing(account("ann"))
+    ann.goto("/admin/redirects/")
+    ann.get_by_role("textbox", name="URL to test").fill("/old")
+    ann.keyboard.press("Enter")
+    expect(ann.get_by_role("status")).to_contain_text("Readers see an error page (404).")
+    ann.get_by_role("link", name="Add redirect").press("Enter")
+    expect(ann.get_by_label("Old URL")).to_have_value("/old")
+    target = ann.get_by_role("combobox", name="New URL")
+    target.focus()
+    ann.keyboard.type("harb")
+    expect(ann.get_by_role("option", name="The harbour")).to_be_visible()
+    ann.keyboard.press("ArrowDown")
+    ann.keyboard.press("Enter")
+    expect(target).to_have_value("/harbour")
+    ann.keyboard.press("Enter")
+    expect(ann).to_have_url(re.compile("/admin/redirects/$"))
+    ann.get_by_role("textbox", name="URL to test").fill("/old")
+    ann.keyboard.press("Enter")
+    expect(ann.get_by_role("status")).to_contain_text("Readers see the page “The harbour”.")

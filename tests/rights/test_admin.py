@@ -14,6 +14,7 @@ from marginalia.comments.operations import converting
 from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Order, Target
 from nodes.access import System
+from nodes.actions import SaveRedirect
 from nodes.services import tags
 from photos.actions import UploadFile
 from tests.rights.world import LETTERS, NOT_TOLD, Thing, World, body, is_refused, stored, table, word
@@ -26,6 +27,11 @@ jobs/                                                  a       a
 search/                                                owema   -
 tags/                                                  ea      -
 tags/change/                                           ea      ea
+redirects/                                             ea      -
+redirects/add/                                         ea      ea
+redirects/change/                                      ea      ea
+redirects/delete/                                      -       ea
+redirects/import/                                      ea      ea
 tokens/                                                oweam   oweam
 (start)                                                owema   owema
 login/                                                 nr      +
@@ -139,10 +145,13 @@ NOTHING = "0" * 24
 QUERIES = {
     "nodes/photo/describe/": lambda s: f"?photo={s.photo.id}",
     "tags/change/": lambda s: "?tag=paper",
+    "redirects/change/": lambda s: "?url=/old",
+    "redirects/delete/": lambda s: "?url=/old",
     "autocomplete/": lambda s: "?app_label=admin&model_name=logentry&field_name=user",
     "nodes/node/<objectid:node_id>/compare/": lambda s: f"?old={s.things['draft'].first}&new={s.nonce}",
 }
 POSTED: dict[str, Callable[["Samples"], dict[str, str]]] = {
+    "redirects/delete/": lambda s: {"seen": NOTHING},
     "nodes/node/show-typed/": lambda s: {"type": "basic-page"},
     "nodes/node/tree/": lambda s: {"move": f"{s.things['draft'].id}:{NOTHING}:before:{NOTHING}"},
     "nodes/node/undo/": lambda s: {"items": f"{s.things['trashed'].id}:{NOTHING}"},
@@ -178,6 +187,7 @@ class Samples:
         self.photo, self.gallery = world.photo("private"), world.gallery
         self.file = UploadFile(user=System("A"), gallery_id=None, filename="private.pdf").execute([b"%PDF-1.7"]).id
         tags.describe("paper", "Sheets", None)
+        SaveRedirect(user=System("A"), url="/old", target="https://example.org/").execute()
         for layout in ("documents", "buckets"):
             target = Target("nodes.node", str(world.thing("live", marker="plain").id))
             slug = services.post(

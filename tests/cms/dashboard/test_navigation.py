@@ -9,7 +9,7 @@ from marginalia.comments.types import CommentAuthor, Target
 
 LIST = "/admin/nodes/node/"
 WRITING = ["Dashboard", "Write", "Pages", "Photos", "Files"]
-SETTINGS = ["Site", "People", "Roles", "Tags"]
+SETTINGS = ["Site", "People", "Roles", "Tags", "Redirects"]
 TECHNICAL = ["Discussions", "Stored comments", "Buckets", "Jobs", "API tokens"]
 
 
@@ -25,7 +25,7 @@ def labels(links) -> list[str]:
     ("group", "links", "groups"),
     [
         ("Administrators", [*WRITING, "Comments"], {"Settings": SETTINGS, "For technicians": TECHNICAL}),
-        ("Editors", WRITING, {"Settings": ["Tags"], "For technicians": ["API tokens"]}),
+        ("Editors", WRITING, {"Settings": ["Tags", "Redirects"], "For technicians": ["API tokens"]}),
         ("Authors", WRITING, {"For technicians": ["API tokens"]}),
         ("Moderators", ["Dashboard", "Comments"], {"For technicians": ["API tokens"]}),
     ],
