@@ -13,7 +13,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from marginalia.markup.characters import is_blank
+from marginalia.markup.characters import is_blank, normalize_newlines
 from marginalia.mongo.clock import now
 from nodes.access import TOP, chosen_section, section_choices
 from nodes.content import PHOTO
@@ -29,25 +29,22 @@ class TextField(forms.CharField):
         super().__init__(strip=False, **kwargs)
 
     def to_python(self, value: Any) -> str:
-        return str(super().to_python(value)).replace("\r\n", "\n").replace("\r", "\n")
+        return normalize_newlines(str(super().to_python(value)))
 
 
 class LineField(forms.CharField):
-    """A field for a single line of text. A blank line becomes ""."""
+    """A field for a single line of text. Line breaks are replaced with spaces, and a blank line becomes ""."""
 
     def to_python(self, value: Any) -> str:
-        line = str(super().to_python(value))
+        line = re.sub(r"\s*[\r\n]\s*", " ", str(super().to_python(value)))
         return "" if is_blank(line) else line
 
 
 class TitleField(LineField):
-    """A field for a title. Line breaks in the title are replaced with spaces."""
+    """A field for a title."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=300, **kwargs)
-
-    def to_python(self, value: Any) -> str:
-        return re.sub(r"\s*[\r\n]\s*", " ", super().to_python(value))
 
 
 class SlugField(forms.CharField):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from marginalia.markup.characters import normalize_newlines
 from marginalia.markup.comparing import lists
 from marginalia.markup.comparing import merge as text_merge
 from marginalia.markup.comparing.merge import Merged
@@ -214,9 +215,9 @@ def same(value: Any, other: Any) -> bool:
     Null equals an empty value, and the line endings that browsers send (CRLF) equal the stored line endings (LF).
     """
     if isinstance(value, str):
-        value = value.replace("\r\n", "\n")
+        value = normalize_newlines(value)
     if isinstance(other, str):
-        other = other.replace("\r\n", "\n")
+        other = normalize_newlines(other)
     if _is_empty(value) or _is_empty(other):
         return _is_empty(value) and _is_empty(other)
     return bool(value == other)

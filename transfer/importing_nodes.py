@@ -23,6 +23,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, DuplicateKeyError, WriteError
 
 from marginalia.markup import html
+from marginalia.markup.characters import normalize_newlines
 from marginalia.mongo.connection import Document, batched, database, non_duplicate_errors, transaction
 from marginalia.mongo.reading import MALFORMED
 from nodes import content, merging
@@ -333,8 +334,8 @@ def check_fields(record: Mapping[str, Any]) -> None:
         fields = declared_fields.keep_declared(version["type"], merging.fields(present))
         cleaned = normalized(fields, version["type"])
         # If an upgrader has converted the values, don't compare them with their normalized form, because they are
-        # imported as they were before the conversion.
-        wrong = [path for path in fields if present is version and fields[path] != cleaned[path]]
+        # imported as they were before the conversion. Texts of earlier releases can contain other line breaks.
+        wrong = [path for path in fields if present is version and _with_newlines(fields[path]) != cleaned[path]]
         wrong += ["tags"] if sorted(version["tags"]) != sorted(unique(version["tags"])) else []
         rules.check_tags(version["tags"])
         wrong += [name for name in _DATES if name in version and not _is_shown(version[name])]
@@ -352,6 +353,10 @@ def check_fields(record: Mapping[str, Any]) -> None:
                 values.cleaned(field, value)
             except ValidationError as error:
                 raise InvalidField(name, " ".join(error.messages)) from error
+
+
+def _with_newlines(value: Any) -> Any:
+    return normalize_newlines(value) if isinstance(value, str) else value
 
 
 def _is_shown(moment: Any) -> bool:

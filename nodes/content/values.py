@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
-from marginalia.markup.characters import is_blank
+from marginalia.markup.characters import is_blank, normalize_newlines
 from marginalia.mongo.reading import Malformed
 from nodes.content.messages import invalid_value, unknown_field
 
@@ -280,7 +280,7 @@ def _to_stored(field: models.Field, value: Any) -> Any:
         value.encode()
         if "\x00" in value:
             raise ValueError(value)
-        return str(value).replace("\r\n", "\n")
+        return normalize_newlines(str(value))
     if isinstance(value, float):
         _check_number(value)
     if isinstance(value, datetime):

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError
 
-from marginalia.markup.characters import is_blank
+from marginalia.markup.characters import is_blank, normalize_newlines
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
 from nodes import content, merging
@@ -375,7 +375,7 @@ def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
         fields["slug"] = slugs.normalized(fields["slug"])
     if "expires" in fields:
         fields["expires"] = fields["expires"] or NEVER
-    fields = {k: v.replace("\r\n", "\n") if isinstance(v, str) else v for k, v in fields.items()}
+    fields = {k: normalize_newlines(v) if isinstance(v, str) else v for k, v in fields.items()}
     rules.check_lengths(fields)
     return fields
 

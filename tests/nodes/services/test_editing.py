@@ -243,6 +243,15 @@ def test_line_ends_of_a_browser_are_no_change(mongo):
     assert save(node_id, seen, detail__text="one\r\n\r\ntwo").nonce == seen
 
 
+def test_texts_are_stored_with_newlines_and_kept_if_only_the_line_ends_differ(mongo):
+    node_id = node(text="one\r\ntwo\rthree\n")
+    assert stored(node_id)["detail"]["text"] == "one\ntwo\nthree\n"
+    # As stored by an earlier release.
+    mongo["cms.nodes"].update_one({"_id": node_id}, {"$set": {"metadata.detail.text": "one\r\ntwo\rthree"}})
+    save(node_id, nonce(node_id), title="Renamed", detail__text="one\r\ntwo\r\nthree")
+    assert (stored(node_id)["title"], stored(node_id)["detail"]["text"]) == ("Renamed", "one\r\ntwo\rthree")
+
+
 def test_rename_keeps_the_old_address(mongo):
     node_id = node(slug="old")
     save(node_id, nonce(node_id), slug="new")
