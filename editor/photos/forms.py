@@ -15,6 +15,7 @@ from editor.forms import PATHS, NodeForm
 from nodes import tags
 from nodes.content import FILE, PHOTO
 from nodes.content.shipped import ROTATIONS, check_crop
+from nodes.form_fields import LineField
 from nodes.models import Photo
 from nodes.selectors.editable_nodes import Version
 from nodes.types import NO_TAGS, TagChange
@@ -96,7 +97,7 @@ class PhotoForm(NodeForm):
         "crop": "detail.crop",
         "rotation": "detail.rotation",
     }
-    alt = forms.CharField(
+    alt = LineField(
         label=gettext_lazy("Alternative text"),
         required=False,
         max_length=500,
@@ -202,7 +203,7 @@ class RowForm(forms.Form):
     If the photo is stored, the form contains the nonce that it was rendered with.
     """
 
-    alt = forms.CharField(
+    alt = LineField(
         label=gettext_lazy("Alternative text"),
         required=False,
         max_length=500,

@@ -57,6 +57,24 @@ def test_picture_of_a_page_is_chosen_uploaded_and_removed(ann):
     assert made["seo_title"] == "For <i>search</i>"
 
 
+def test_enter_in_an_alternative_text_goes_to_the_next_one_and_inserts(ann):
+    gallery("pictures")
+    opened(ann, node(text=""))
+    ann.locator(".cm-content").click()
+    files = [given(f"{number}.png", pictures.png(number), "image/png") for number in range(2)]
+    ann.evaluate(GIVE, [".cm-content", "paste", files])
+    dialog = ann.locator("#picture-dialog")
+    alternatives = dialog.locator("[name=alt]")
+    for number, words in enumerate(("A lake", "A harbour")):
+        expect(alternatives.nth(number)).to_be_focused()
+        ann.keyboard.type(words)
+        ann.keyboard.press("Enter")
+    expect(dialog).to_be_hidden()
+    expect(ann.locator("#id_text")).to_have_value(
+        re.compile(r"^!\[A lake\]\(photo:\w+\)\n\n!\[A harbour\]\(photo:\w+\)\s*$")
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("viewport", [{"width": 1280, "height": 900}, PHONE], ids=["wide", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])

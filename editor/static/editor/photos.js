@@ -3,6 +3,7 @@
 // photo's page without losing typed values, and lets editors describe new photos.
 import { control, create, find } from "./dom.js";
 import { setUpFrame } from "./framing.js";
+import { keepLines } from "./lines.js";
 import { upload, uploadUrl } from "./upload.js";
 
 const AT_ONCE = 2;
@@ -214,4 +215,8 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
 for (const form of document.querySelectorAll(".photo-former form")) {
   setUpFormer(/** @type {HTMLFormElement} */ (form));
 }
-if (describing) setUpDescribing(describing);
+if (page) keepLines(page);
+if (describing) {
+  keepLines(describing);
+  setUpDescribing(describing);
+}

@@ -4,6 +4,7 @@
 import { containsFiles, control, create, find, pictureFiles } from "./dom.js";
 import { setUpFrame } from "./framing.js";
 import { editorOf, insertBlock, textarea } from "./insertion.js";
+import { keepLines } from "./lines.js";
 import { upload, uploadUrl } from "./upload.js";
 
 /**
@@ -82,6 +83,7 @@ function setUp(dialog) {
   /** @type {Options["done"]} */
   let finish = null;
 
+  keepLines(form, () => submit.click());
   const focusFirst = () => list.querySelector("textarea")?.focus();
 
   /** @param {Row} row */

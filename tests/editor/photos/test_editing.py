@@ -50,6 +50,12 @@ def test_saving_stores_the_typed_values(editor):
     assert metadata["detail"]["sha256"]
 
 
+def test_alternative_text_is_one_line(editor):
+    photo_id = upload(gallery())
+    editor.post(admin_path(photo_id), {**form(editor, photo_id, alt="A lake\r\n at night\n"), "_save": "1"})
+    assert document(photo_id)["metadata"]["detail"]["alt"] == "A lake at night"
+
+
 def test_crop_is_stored_and_reset(editor):
     photo_id = upload(gallery(), pictures.png(1, pictures.image((600, 400))), "a.png")
     part = {"crop_0": "10", "crop_1": "20", "crop_2": "50", "crop_3": "40", "rotation": "90"}
