@@ -1,5 +1,6 @@
 """The chooser, where editors search for pages, sections, photos and tags to use in links and fields."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -61,7 +62,9 @@ class Choice:
 
 @require_safe
 def choose(request: HttpRequest) -> JsonResponse:
-    """Return {"choices": […]} for the ?q= parameter, which contains words from titles, or a path, URL or reference.
+    """Return {"choices": […]} for the ?q= parameter, which contains words, or a path, URL or reference.
+
+    If no title contains the words, pages and photos with the words in other places are offered.
 
     The ?for= parameter is "node", "photo", "file" or "link". Choices for a link include tags.
     """
@@ -81,9 +84,15 @@ def choose(request: HttpRequest) -> JsonResponse:
         is_of_type = target and type in ("", target.metadata.type)
         return JsonResponse({"choices": [asdict(make_choice(target))] if target and is_wanted and is_of_type else []})
     author = ANY if access.sees_all(user) else user.pk
-    nodes = picking.by_words(typed, pages, among=access.seen_by(user), author=author) if pages else []
-    if assets and access.may_see_photos(user):
-        nodes += picking.by_words(typed, assets, collection=ASSET_FILES, type=type)
+
+    def found_by(find: Callable[..., list[Any]]) -> list[Any]:
+        nodes = find(typed, pages, among=access.seen_by(user), author=author) if pages else []
+        if assets and access.may_see_photos(user):
+            nodes += find(typed, assets, collection=ASSET_FILES, type=type)
+        return nodes
+
+    # Pages with the words only in their text would look unrelated next to pages with the words in their titles.
+    nodes = found_by(picking.by_title) or found_by(picking.by_words)
     choices = [make_choice(node) for node in nodes if may_choose(user, node)]
     if tags and typed:
         choices += [_tag_choice(tag) for tag in picking.tags(typed, stored_site.current().version, author)[:tags]]

@@ -52,6 +52,13 @@ def test_pages_sections_photos_and_tags_are_offered_by_title(client):
     assert client.get(tag["ref"]).status_code == 200
 
 
+def test_pages_with_the_words_in_their_text_are_offered_only_if_no_title_has_them(client):
+    node(slug="fees", title="Our fees")
+    node(slug="news", title="News", text="The fees of the harbour changed.")
+    assert titles(client, "fees") == ["Our fees"]
+    assert titles(client, "harbour") == ["News"]
+
+
 def test_fields_are_offered_what_they_accept(client):
     node(slug="one", title="A lake", tags=("lake",))
     upload(gallery(), name="lake.jpg")
