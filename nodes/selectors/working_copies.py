@@ -11,10 +11,10 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.collections import WORKING_COPIES, WORKING_COPY_DAYS
 
-# Maximum number of working copies to offer per page.
-OFFERED = 5
-
-
+# Maximum number of working copies that a form offers.
+OFFERED = 12
+# Maximum number of working copies on the Dashboard.
+LISTED = 5
 # The number of minutes after an editor's last change during which other editors see that this editor is editing. Forms
 # that are closed report it, so this limit applies to crashed browsers and lost connections.
 PRESENT_MINUTES = 30
@@ -59,16 +59,16 @@ def newest(user_id: ObjectId, type: str, node_id: ObjectId | None) -> list[Worki
 
     If `node_id` is None, return working copies of new nodes of `type`.
     """
-    return _newest(form_filter(user_id, type, node_id))
+    return _newest(form_filter(user_id, type, node_id), OFFERED)
 
 
 def unsaved(user_id: ObjectId) -> list[WorkingCopy]:
-    """Return a user's newest working copies, up to OFFERED."""
-    return _newest(user_filter(user_id))
+    """Return a user's newest working copies, up to LISTED."""
+    return _newest(user_filter(user_id), LISTED)
 
 
-def _newest(query: Mapping[str, Any]) -> list[WorkingCopy]:
-    documents = database()[WORKING_COPIES].find(query).sort("updated", -1).limit(OFFERED)
+def _newest(query: Mapping[str, Any], most: int) -> list[WorkingCopy]:
+    documents = database()[WORKING_COPIES].find(query).sort("updated", -1).limit(most)
     return [WorkingCopy.of(document) for document in documents]
 
 

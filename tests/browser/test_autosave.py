@@ -150,3 +150,24 @@ def test_two_editors_saving_twenty_times_lose_no_word(browsing, account, mongo):
         "Bob: " + " ".join(f"Bob{n}" for n in range(20)),
     ]
     assert list(mongo["cms.working_copies"].find({"fields": {"$exists": True}})) == []
+
+
+@pytest.mark.slow
+def test_list_of_unsaved_pages_leaves_out_pages_in_open_tabs(browsing, account):
+    ann = browsing(account("ann"))
+    for title in ("First", "Second", "Third"):
+        ann.goto(ADD)
+        ann.fill("#id_title", title)
+        kept(ann)
+    other = browsing.page(ann.context)
+    other.goto(ADD)
+    listed = other.locator(".unsaved-list")
+    expect(listed.locator("summary")).to_have_text(re.compile(r"Unsaved pages:\s+2"))
+    listed.locator("summary").click()
+    second = listed.locator(".unsaved").filter(has_text="Second")
+    second.get_by_role("button", name="Discard").click()
+    other.goto(ADD)
+    expect(listed.locator("summary")).to_have_text(re.compile(r"Unsaved pages:\s+1"))
+    listed.locator("summary").click()
+    other.locator(".unsaved").filter(has_text="First").get_by_role("button", name="Continue editing").click()
+    expect(other.locator("#id_title")).to_have_value("First")

@@ -225,6 +225,16 @@ def test_unsaved_new_page_is_offered_on_the_add_page(mongo, editor):
     assert ": “On &lt;lakes&gt;”." in page(ann, ADD)
 
 
+def test_several_unsaved_pages_are_offered_in_one_list(mongo, editor):
+    ann, number = editor(), 7
+    for title in range(number):
+        type_into(ann, ann.open(ADD), title=f"Page {title}")
+    offered = page(ann, ADD)
+    assert offered.count("<summary>") - page(ann, ADD.replace("basic-page", "folder")).count("<summary>") == 1
+    assert re.search(r"Unsaved pages:\s*<span data-count>7</span>", offered)
+    assert [offered.count(words) for words in ("You have an unsaved page", "Continue editing", ">Discard<")] == [7] * 3
+
+
 def test_unsaved_photo_is_offered(mongo, editor):
     ann, photo = editor(), upload(gallery())
     address = f"/admin/nodes/photo/{photo}/change/"

@@ -91,6 +91,11 @@ async function offer(html) {
     const copy = one.dataset.copy ?? "";
     one.hidden = copy === own || elsewhere.has(keyOf(copy));
   }
+  const list = find(place, ".unsaved-list", HTMLElement);
+  if (!list) return;
+  const number = list.querySelectorAll("[data-copy]:not([hidden])").length;
+  /** @type {Element} */ (list.querySelector("[data-count]")).textContent = String(number);
+  list.hidden = !number;
 }
 
 /** Send the fields that this browser has stored for forms that are no longer open. */
