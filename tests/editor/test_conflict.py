@@ -53,6 +53,15 @@ def test_conflict_keeps_other_changes_of_both_editors(mongo, editor):
     assert stored(node_id)["detail"]["text"] == "one of Ann\n\ntwo of Bob\n\nthree of Bob"
 
 
+def test_title_is_above_the_conflicts(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(text="one")
+    hers = ann.open(change(node_id))
+    bob.send(change(node_id), bob.open(change(node_id)), text="one of Bob")
+    shown = ann.send(change(node_id), hers, text="one of Ann").content.decode()
+    assert 0 < shown.index('name="title"') < shown.index('id="clash-text"') < shown.index('name="slug"')
+
+
 THREE = "start\n\none\n\nmiddle\n\n\ntwo\n\nthree\n\nend\n"
 
 
