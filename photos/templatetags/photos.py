@@ -155,6 +155,8 @@ def _words() -> dict[str, Any]:
         "link": _("Link"),
         "photo": _("Photo"),
         "table": _("Table"),
+        "divider": _("Divider"),
+        "footnote": _("Footnote"),
         "insert": _("Insert"),
         "undo": _("Undo"),
         "redo": _("Redo"),
@@ -173,6 +175,9 @@ def _words() -> dict[str, Any]:
         "cell": _("Text"),
         "hint": _("Write, or type / for blocks, [[ for a link"),
         "subheading": _("Subheading"),
+        "keys": _(
+            "In lists and tables, Tab moves items or goes to the next cell. To leave the text, press Escape and then Tab."
+        ),
         "editNote": _("Edit footnote"),
         "writeNote": _("Write footnote"),
         "task": _("Done"),

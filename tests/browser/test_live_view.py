@@ -103,7 +103,7 @@ def test_block_menu_and_bubble_format_the_text(ann):
     expect(ann.get_by_role("option", name="Numbered list")).to_have_attribute("aria-selected", "true")
     ann.keyboard.press("Enter")
     ann.keyboard.type("one")
-    expect(text).to_have_value("Two **words**\n1. one")
+    expect(text).to_have_value("Two **words**\n\n1. one")
     ann.keyboard.press("Enter")
     ann.keyboard.press("Enter")
     ann.keyboard.type("/note")

@@ -50,12 +50,12 @@ def test_tools_shortcuts_and_word_count_work(ann):
     ann.keyboard.press("Enter")
     ann.get_by_role("button", name=re.compile("^List")).click()
     ann.keyboard.type("item")
-    expect(ann.locator("#id_text")).to_have_value("**one two***three*\n- item")
+    expect(ann.locator("#id_text")).to_have_value("**one two***three*\n\n- item")
     expect(ann.locator(".editor-words")).to_contain_text("words")
     ann.keyboard.press("Control+s")
     expect(ann.locator(".messagelist")).to_contain_text("Draft saved. Readers still see the live version.")
     assert stored(node_id)["detail"]["text"] == "one two", "readers see the live version"
-    assert editable_nodes.load(node_id).draft.fields["detail.text"] == "**one two***three*\n- item"
+    assert editable_nodes.load(node_id).draft.fields["detail.text"] == "**one two***three*\n\n- item"
 
 
 # The selection is between ⟦ and ⟧.
@@ -146,6 +146,25 @@ def test_side_preview_follows_the_typed_text(ann):
     assert beside["x"] >= editor["x"] + editor["width"] - 1
     ann.reload()
     expect(page.locator("h2")).to_have_text("First")
+
+
+def test_preview_gets_half_of_the_main_column_on_a_wide_screen(browsing, account):
+    page = browsing(account("ann"), viewport={"width": 1440, "height": 900})
+    page.goto(change(node(text="Text")))
+    pane = page.get_by_role("region", name="Preview")
+    expect(pane.frame_locator("iframe").locator("article")).to_contain_text("Text")
+    widths = [page.locator(selector).bounding_box()["width"] for selector in (".cm-editor", ".editor-preview-side")]
+    assert min(widths) > 420
+
+
+def test_toolbar_is_one_row_on_a_phone(browsing, account):
+    page = browsing(account("ann"), viewport=PHONE)
+    page.goto(change(node(text="Text")))
+    bar = page.locator(".editor-toolbar")
+    assert bar.bounding_box()["height"] < 60
+    page.get_by_role("button", name="Help and shortcuts").focus()
+    expect(page.get_by_role("button", name="Help and shortcuts")).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
 @pytest.mark.slow

@@ -3,12 +3,14 @@
 import { autocompletion } from "../vendor/codemirror/codemirror.js";
 
 /**
- * A block of the menu. `run` is called when the typed "/" has been removed.
+ * A block of the menu. `run` is called when the typed "/" has been removed. An inline block is also offered within a
+ * line, as soon as a letter follows the "/".
  *
- * @typedef {{ label: string, detail?: string, run: () => void }} Block
+ * @typedef {{ label: string, detail?: string, isInline?: boolean, run: () => void }} Block
  */
 
 const TYPED = /^\s*\/([\p{L}\d ]*)$/u;
+const TYPED_INLINE = /\s\/(\p{L}+)$/u;
 
 /**
  * @param {() => Block[]} blocks
@@ -18,20 +20,22 @@ export function blockMenu(blocks, isCode) {
   return autocompletion({
     icons: false,
     interactionDelay: 0,
+    activateOnTypingDelay: 0,
     override: [
       (context) => {
         const line = context.state.doc.lineAt(context.pos);
-        const found = TYPED.exec(context.state.sliceDoc(line.from, context.pos));
-        if (!found || isCode(context.pos)) return null;
-        const from = context.pos - found[1].length;
+        const before = context.state.sliceDoc(line.from, context.pos);
+        const [, query] = TYPED.exec(before) ?? TYPED_INLINE.exec(before) ?? [];
+        if (query === undefined || isCode(context.pos)) return null;
+        const offered = TYPED.test(before) ? blocks() : blocks().filter(({ isInline }) => isInline);
         return {
-          from,
+          from: context.pos - query.length,
           validFor: /^[\p{L}\d ]*$/u,
-          options: blocks().map(({ label, detail, run }, index) => ({
+          options: offered.map(({ label, detail, run }, index) => ({
             label,
             detail,
             boost: -index,
-            apply(view, _completion, _from, to) {
+            apply(view, _completion, from, to) {
               view.dispatch({ changes: { from: from - 1, to }, userEvent: "input.complete" });
               run();
             },

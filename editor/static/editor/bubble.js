@@ -1,10 +1,11 @@
 // @ts-check
 // Small boxes in the text: the formatting of a selection, and the footnote of the mark at the caret.
-import { StateField, showTooltip, syntaxTree } from "../vendor/codemirror/codemirror.js";
+import { isolateHistory, StateField, showTooltip, syntaxTree } from "../vendor/codemirror/codemirror.js";
 import { create } from "./dom.js";
+import { gapAfter } from "./insertion.js";
 
 /** @import { EditorState } from "@codemirror/state" */
-/** @import { Tooltip } from "@codemirror/view" */
+/** @import { EditorView, Tooltip } from "@codemirror/view" */
 
 /**
  * Return an extension that shows a tooltip. `make` returns the tooltip for a state, or null.
@@ -57,6 +58,42 @@ function findFootnote({ doc }, mark) {
 }
 
 /**
+ * Begin a footnote's text at the end of the text, and place the caret in it.
+ *
+ * @param {EditorView} view
+ * @param {string} mark
+ * @param {number} [at] Where to insert the mark in the same undo step. Without `at`, the mark is in the text already.
+ */
+function addNote(view, mark, at) {
+  const { doc } = view.state;
+  const before = at === doc.length ? mark : doc.sliceString(Math.max(0, doc.length - 2));
+  const note = `${gapAfter(before)}${mark}: `;
+  const changes = view.state.changes([
+    ...(at === undefined ? [] : [{ from: at, insert: mark }]),
+    { from: doc.length, insert: note },
+  ]);
+  view.dispatch({
+    changes,
+    selection: { anchor: changes.newLength },
+    annotations: isolateHistory.of("full"),
+    userEvent: "input",
+    scrollIntoView: true,
+  });
+}
+
+/**
+ * Insert a footnote with the next free number after the selection, and place the caret in the footnote's text.
+ *
+ * @param {EditorView} view
+ */
+export function insertFootnote(view) {
+  const used = new Set([...view.state.doc.toString().matchAll(/\[\^(\d+)\]/g)].map(([, number]) => Number(number)));
+  let number = 1;
+  while (used.has(number)) number += 1;
+  addNote(view, `[^${number}]`, view.state.selection.main.to);
+}
+
+/**
  * Show the text of a footnote beside its mark, with a button that places the caret in it.
  *
  * @param {{ editNote: string, writeNote: string }} words
@@ -84,12 +121,8 @@ export const footnoteBox = (words) =>
           textContent: at < 0 ? words.writeNote : words.editNote,
         });
         button.addEventListener("click", () => {
-          const { length } = view.state.doc;
-          const added = `\n\n${mark}: `;
-          if (at < 0) {
-            const changes = { from: length, insert: added };
-            view.dispatch({ changes, selection: { anchor: length + added.length }, scrollIntoView: true });
-          } else view.dispatch({ selection: { anchor: view.state.doc.lineAt(at).to }, scrollIntoView: true });
+          if (at < 0) addNote(view, mark);
+          else view.dispatch({ selection: { anchor: view.state.doc.lineAt(at).to }, scrollIntoView: true });
           view.focus();
         });
         return { dom: create("div", { className: "md-note-box" }, create("span", { textContent: text }), button) };

@@ -24,7 +24,7 @@ import {
   undo,
 } from "../vendor/codemirror/codemirror.js";
 import { blockMenu } from "./blocks.js";
-import { footnoteBox, selectionBubble } from "./bubble.js";
+import { footnoteBox, insertFootnote, selectionBubble } from "./bubble.js";
 import { control, create, find, parseFragment } from "./dom.js";
 import { emphasize } from "./emphasis.js";
 import { moveItem, toggleCode, toggleHeading, toggleList, toggleNumberedList, toggleQuote } from "./formatting.js";
@@ -32,12 +32,14 @@ import { insertBlock, setEditor, textarea } from "./insertion.js";
 import { describeInsert, editInsert, insertChoices, openInsert, openInserts } from "./inserts.js";
 import { chooseLink, chooseTypedLink } from "./links.js";
 import { liveView, refresh } from "./live_view.js";
+import { paragraphKeys } from "./paragraphs.js";
 import { hasPicker, pickPhotos } from "./picker.js";
 import "./paste.js";
 import { joinPhotos } from "./photos_field.js";
 import { isPreviewWanted, Preview, rememberPreview } from "./preview.js";
 import { recall, remember } from "./storage.js";
 import { siteMarkdown } from "./syntax.js";
+import { moveCell } from "./tables.js";
 import { Targets } from "./targets.js";
 import { fromTextarea, TextEditor, trackedRanges } from "./text_editor.js";
 import { goToPlace } from "./text_places.js";
@@ -159,6 +161,7 @@ class MarkdownEditor {
       hidden: true,
     });
     this.count = create("span", { className: "editor-words" });
+    this.keys = create("span", { id: "editor-keys", className: "visually-hidden", textContent: words.keys });
     this.targets = new Targets(words.targets, () => this.editor.view.dispatch({ effects: refresh.of(null) }));
     this.editor = new TextEditor(new EditorView({ doc: text.value, extensions: this.#extensions() }));
     this.toolbar = toolbar(words.tools, this.#buttons());
@@ -167,7 +170,7 @@ class MarkdownEditor {
       { className: "markdown-editor" },
       this.toolbar,
       create("div", { className: "editor-panes" }, this.editor.view.dom, this.pane),
-      create("div", { className: "editor-statusbar" }, this.count),
+      create("div", { className: "editor-statusbar" }, this.keys, this.count),
     );
     text.hidden = true;
     text.after(this.element);
@@ -205,6 +208,7 @@ class MarkdownEditor {
       EditorView.cspNonce.of(this.words.nonce),
       EditorView.contentAttributes.of({
         "aria-label": this.words.text,
+        "aria-describedby": this.keys.id,
         spellcheck: "true",
         autocorrect: "on",
         autocapitalize: "sentences",
@@ -287,6 +291,12 @@ class MarkdownEditor {
           words.table,
           this.#inText(() => insertTable(editor, words)),
         ),
+        button("divider", words.divider, () => insertBlock("---")),
+        button(
+          "footnote",
+          words.footnote,
+          this.#inText(() => insertFootnote(editor.view)),
+        ),
         button("insert", words.insert, openInserts),
       ],
       [
@@ -326,6 +336,8 @@ class MarkdownEditor {
       ...(hasPicker ? [{ label: words.photo, run: insertPhotos }] : []),
       { label: words.table, run: () => insertTable(editor, words) },
       { label: words.code, run: () => toggleCode(editor) },
+      { label: words.divider, run: () => insertBlock("---") },
+      { label: words.footnote, isInline: true, run: () => insertFootnote(editor.view) },
       ...insertChoices().map(({ name, label, detail }) => ({ label, detail, run: () => openInsert(name) })),
     ];
   }
@@ -356,9 +368,18 @@ class MarkdownEditor {
       ...own,
       { key: "Enter", run: continueMarkup },
       { key: "Backspace", run: deleteMarkupBackward },
-      // In all other places, Tab leaves the text. In lists, Escape and then Tab leaves the text.
-      { key: "Tab", run: () => moveItem(this.editor, 1), shift: () => moveItem(this.editor, -1) },
+      // In all other places, Tab leaves the text. In lists and tables, Escape and then Tab leaves the text.
+      { key: "Tab", run: () => this.#move(1), shift: () => this.#move(-1) },
     ];
+  }
+
+  /**
+   * Move to another cell of a table, or move a list item.
+   *
+   * @param {1 | -1} direction
+   */
+  #move(direction) {
+    return moveCell(this.editor, direction) || moveItem(this.editor, direction);
   }
 
   /** Return the part of the window where boxes don't cover the toolbar. */
@@ -451,7 +472,8 @@ class MarkdownEditor {
     });
     this.element.classList.toggle("live", isLive);
     this.toolbar.querySelector(".tool-source")?.setAttribute("aria-pressed", String(!isLive));
-    this.editor.view.dispatch({ effects: this.#live.reconfigure(isLive ? view : []) });
+    const extension = [view, Prec.high(keymap.of(paragraphKeys))];
+    this.editor.view.dispatch({ effects: this.#live.reconfigure(isLive ? extension : []) });
   }
 
   /** @param {boolean} isShown */

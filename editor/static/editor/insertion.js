@@ -41,7 +41,7 @@ export function setEditor(area, editor) {
  *
  * @param {string} before
  */
-const gapAfter = (before) => (!before || before.endsWith("\n\n") ? "" : before.endsWith("\n") ? "\n" : "\n\n");
+export const gapAfter = (before) => (!before || before.endsWith("\n\n") ? "" : before.endsWith("\n") ? "\n" : "\n\n");
 
 /**
  * @param {TextEditor} editor

@@ -11,9 +11,10 @@ import {
   ViewPlugin,
 } from "../vendor/codemirror/codemirror.js";
 import { parseDirective } from "./directives.js";
+import { cellsOf, textOf } from "./tables.js";
 import { Card, Checkbox, Figure, Glyph, Rule, TargetNote } from "./widgets.js";
 
-/** @import { Line, Range } from "@codemirror/state" */
+/** @import { Range } from "@codemirror/state" */
 /** @import { EditorView, ViewUpdate, WidgetType } from "@codemirror/view" */
 /** @import { SyntaxNode, SyntaxNodeRef, Tree } from "@lezer/common" */
 
@@ -195,6 +196,10 @@ class Decorator {
         return undefined;
       case "Escape":
         if (!this.#isTouched(from, to)) this.#hide(from, from + 1);
+        return undefined;
+      case "HardBreak":
+        if (this.state.sliceDoc(from, from + 1) === "\\" && !this.#isTouched(from, from + 1))
+          this.#hide(from, from + 1);
         return undefined;
       case "Link":
         this.#decorateLink(node);
@@ -452,31 +457,23 @@ class Decorator {
       const name = row.name === "TableHeader" ? "md-row md-row-header" : "md-row";
       const attributes = { class: name, style: `--columns: ${columns}` };
       this.#ranges.push(Decoration.line({ attributes }).range(line.from));
-      this.#decorateCells(row, line, isTouched);
+      this.#decorateCells(row, isTouched);
     }
   }
 
   /**
    * @param {SyntaxNode} row
-   * @param {Line} line
    * @param {boolean} isTouched
    */
-  #decorateCells(row, line, isTouched) {
-    const pipes = row.getChildren("TableDelimiter").map(({ from }) => from);
-    const hasLeading = line.text.trimStart().startsWith("|");
-    const end = line.from + line.text.trimEnd().length;
-    const hasTrailing = pipes.length > 1 && pipes.at(-1) === end - 1;
-    const inner = pipes.slice(hasLeading ? 1 : 0, hasTrailing ? -1 : undefined);
-    const starts = [line.from, ...inner];
-    for (const [index, from] of starts.entries()) {
-      const to = starts[index + 1] ?? line.to;
-      if (from >= to) continue;
-      this.#ranges.push(cell.range(from, to));
+  #decorateCells(row, isTouched) {
+    for (const [index, { from, to }] of cellsOf(this.state, row).entries()) {
+      // The first cell includes the indentation.
+      const start = index ? from : this.state.doc.lineAt(from).from;
+      this.#ranges.push(cell.range(start, to));
       if (isTouched) continue;
-      const [, before, , after] = /^(\s*\|?[ \t]*)(.*?)([ \t]*\|?[ \t]*)$/.exec(this.state.sliceDoc(from, to)) ?? [];
-      const first = from + before.length;
-      this.#hide(from, first);
-      if (after && to - after.length >= first) this.#hide(to - after.length, to);
+      const text = textOf(this.state, { from: start, to });
+      this.#hide(start, text.from);
+      this.#hide(text.to, to);
     }
   }
 

@@ -14,6 +14,8 @@ const ICONS = {
   link: "M10 14a4 4 0 0 0 6 .5l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6-.5l-3 3a4 4 0 0 0 6 6l1-1",
   photo: "M4 5h16v14H4zM8 10h.01M4 17l5-4 3 2 4-5 4 5",
   table: "M4 5h16v14H4zM4 10h16M10 5v14",
+  divider: "M4 12h16M7 6h10M7 18h10",
+  footnote: "M4 20h16M4 16h8M13 9V4l-2 1.5M5 11l3-7 3 7M6 9h4",
   insert: "M4 4h16v16H4zM12 8v8M8 12h8",
   undo: "M9 7 5 11l4 4M5 11h9a5 5 0 0 1 0 10h-2",
   redo: "m15 7 4 4-4 4M19 11h-9a5 5 0 0 0 0 10h2",
