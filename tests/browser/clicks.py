@@ -47,7 +47,7 @@ class Counting:
         return [*rows, f"| **All** | **{clicks}** | **{keys}** |"]
 
 
-def test_count_a_post_with_a_picture_and_two_links(browsing, account):
+def test_count_a_post_with_a_picture_two_links_and_a_note(browsing, account):
     node("blog", "news")
     gallery("pictures")
     page = browsing(account("ann"))
@@ -55,6 +55,7 @@ def test_count_a_post_with_a_picture_and_two_links(browsing, account):
     page.goto("/admin/")
     ann.click("begin a post", page.get_by_role("link", name="Add blog post").first)
     expect(page.locator("#id_title")).to_be_focused()
+    page.locator(".markdown-editor").wait_for()
     page.keyboard.type("On lakes")
     ann.press("go from the title to the text", "Enter")
     for step, words, address in (
@@ -68,13 +69,19 @@ def test_count_a_post_with_a_picture_and_two_links(browsing, account):
     dialog = page.locator("#picture-dialog")
     expect(dialog.locator("[name=alt]")).to_be_focused()
     page.keyboard.type("A lake at night")
-    ann.click("picture", dialog.locator("[value=insert]"))
+    ann.press("picture", "Enter")
     expect(dialog).to_be_hidden()
+    for key in "/no":
+        ann.press("note", key)
+    expect(page.locator(".cm-tooltip-autocomplete [aria-selected=true]")).to_contain_text("Note")
+    ann.press("note", "Enter")
+    page.keyboard.type("The lake is frozen.")
     ann.press("publish", "Control+Enter")
     ann.press("publish", "Enter")
     expect(page.locator(".messagelist")).to_contain_text("Published.")
     text = stored(Node.objects.get(metadata__slug="on-lakes").pk)["detail"]["text"]
     assert "[guide](https://example.org/guide) and the [map](https://example.org/map)" in text
     assert "![A lake at night](photo:" in text
+    assert ":::note\nThe lake is frozen.\n:::" in text
     measured = DOCUMENT.read_text().partition("| begin")[1:]
     assert ann.rows() == "".join(measured).partition("\n\n")[0].splitlines()

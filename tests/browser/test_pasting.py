@@ -98,7 +98,7 @@ def test_real_clipboard_is_pasted_with_and_without_formatting(writing):
 
 
 def test_formatted_text_in_code_stays_plain(writing):
-    writing.keyboard.type("\n\n```\n")
+    writing.keyboard.type("\n```\n")
     writing.evaluate(PASTE_HTML, ["<b>if</b> x:", "if x:", []])
     expect(writing.locator("#id_text")).to_have_value("Before.\n\n```\nif x:")
 

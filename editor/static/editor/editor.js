@@ -29,7 +29,7 @@ import { control, create, find, parseFragment } from "./dom.js";
 import { emphasize } from "./emphasis.js";
 import { moveItem, toggleCode, toggleHeading, toggleList, toggleNumberedList, toggleQuote } from "./formatting.js";
 import { insertBlock, setEditor, textarea } from "./insertion.js";
-import { describeInsert, editInsert, insertChoices, openInsert, openInserts } from "./inserts.js";
+import { describeInsert, editInsert, insertChoices, openInserts, startInsert } from "./inserts.js";
 import { chooseLink, chooseTypedLink } from "./links.js";
 import { liveView, refresh } from "./live_view.js";
 import { paragraphKeys } from "./paragraphs.js";
@@ -338,7 +338,7 @@ class MarkdownEditor {
       { label: words.code, run: () => toggleCode(editor) },
       { label: words.divider, run: () => insertBlock("---") },
       { label: words.footnote, isInline: true, run: () => insertFootnote(editor.view) },
-      ...insertChoices().map(({ name, label, detail }) => ({ label, detail, run: () => openInsert(name) })),
+      ...insertChoices().map(({ name, label, detail }) => ({ label, detail, run: () => startInsert(name) })),
     ];
   }
 

@@ -41,16 +41,20 @@ export function insertChoices() {
 }
 
 /**
- * Open the form of an insert, or the menu if the site has no such insert. A new insert is placed at the cursor.
+ * Insert a container that needs no values, such as a note, at the cursor. For other inserts, open the form first.
  *
  * @param {string} name
  */
-export function openInsert(name) {
-  const form = formOf(name);
-  openInserts();
+export function startInsert(name) {
+  const form = /** @type {HTMLFormElement | null} */ (formOf(name));
   if (!dialog || !form) return;
-  /** @type {HTMLFormElement} */ (form).reset();
-  show(dialog, /** @type {HTMLFormElement} */ (form));
+  form.reset();
+  if ("container" in form.dataset && form.checkValidity()) {
+    insertBlock(block(form));
+    return;
+  }
+  openInserts();
+  show(dialog, form);
 }
 
 /**

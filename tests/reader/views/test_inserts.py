@@ -78,3 +78,9 @@ def test_lists_search_and_previews_contain_insert_texts(client, mongo):
     assert stored["text"] == "Careful\n\nMind the gap.\n\nPlatform"
     assert stored["excerpt"] == "Careful Mind the gap. Platform"
     assert "page" in client.get("/search?q=platform").content.decode()
+
+
+def test_note_without_content_is_missing_on_the_page_and_in_lists(client, mongo):
+    node(slug="page", text=":::note\n\n:::\n\nWords.")
+    assert mongo["cms.nodes"].find_one({"metadata.slug": "page"})["derived"]["excerpt"] == "Words."
+    assert 'role="note"' not in client.get("/page").content.decode()
