@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
-from editor.fields import MomentField, ReferenceField
+from editor.fields import DayInput, MomentField, ReferenceField, TimeInput
 from editor.parts import PartsField
 from marginalia.markup.characters import is_blank
 from nodes.content import NodeField, PhotoField, declared_fields, values
@@ -82,6 +82,10 @@ def _plain(field: models.Field) -> forms.Field:
     kwargs: dict[str, Any] = {}
     if isinstance(field, models.DateTimeField):
         kwargs = {"form_class": MomentField}
+    elif isinstance(field, models.DateField):
+        kwargs = {"widget": DayInput}
+    elif isinstance(field, models.TimeField):
+        kwargs = {"widget": TimeInput}
     elif isinstance(field, models.URLField):
         kwargs = {"assume_scheme": "https", "widget": AdminURLFieldWidget}
     elif isinstance(field, models.TextField):

@@ -8,8 +8,9 @@ from typing import Any
 
 from bson import ObjectId
 from django import forms
-from django.contrib.admin.widgets import AdminSplitDateTime, AdminTextInputWidget
+from django.contrib.admin.widgets import AdminTextInputWidget
 from django.core.exceptions import ValidationError
+from django.utils import timezone
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -67,18 +68,43 @@ class VersionField(forms.IntegerField):
         return initial
 
 
-# The format in which inputs show times. Seconds aren't shown, but are kept if the time isn't changed.
+# The formats that browsers accept as values of date and time inputs. The time inputs of a MomentField don't show seconds,
+# but seconds are kept if the time isn't changed.
+_DAY = "%Y-%m-%d"
 _MINUTES = "%H:%M"
 
 
-class MomentInput(AdminSplitDateTime):
-    """A date input and a time input, each with a label."""
+class DayInput(forms.DateInput):
+    """A date input with the browser's date picker."""
+
+    input_type = "date"
+
+    def __init__(self, attrs: Any = None) -> None:
+        super().__init__(attrs, format=_DAY)
+
+
+class TimeInput(forms.TimeInput):
+    """A time input with the browser's time picker."""
+
+    input_type = "time"
+
+    def __init__(self, attrs: Any = None) -> None:
+        super().__init__(attrs, format="%H:%M:%S")
+
+
+class MomentInput(forms.SplitDateTimeWidget):
+    """A date input and a time input, each with a label, and the name of the time zone."""
 
     template_name = "editor/moment.html"
 
     def __init__(self, attrs: Any = None) -> None:
-        super().__init__(attrs)
-        self.widgets[1].format = _MINUTES
+        super().__init__(attrs, _DAY, _MINUTES, {"type": "date"}, {"type": "time"})
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        context = super().get_context(name, value, attrs)
+        zone_id = f"{context['widget']['attrs'].get('id', name)}_zone"
+        context["widget"]["subwidgets"][1]["attrs"]["aria-describedby"] = zone_id
+        return {**context, "zone": timezone.get_current_timezone(), "zone_id": zone_id}
 
 
 class MomentField(forms.SplitDateTimeField):
@@ -92,7 +118,7 @@ class MomentField(forms.SplitDateTimeField):
     """
 
     widget = MomentInput
-    hidden_widget = partial(forms.SplitHiddenDateTimeWidget, time_format=_MINUTES)
+    hidden_widget = partial(forms.SplitHiddenDateTimeWidget, date_format=_DAY, time_format=_MINUTES)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from editor import bulk_forms, declared, extensions
+from editor.fields import DayInput
 from editor.site import render_page
 from marginalia.mongo.clock import now
 from nodes import access, content
@@ -50,10 +51,6 @@ NO_ACCOUNT = "none"
 FACET = "facet-"
 
 
-def _date() -> forms.DateInput:
-    return forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
-
-
 # Validators for days whose beginning and end can be represented in any time zone.
 _REPRESENTABLE = [MinValueValidator(date(FIRST_YEAR, 1, 1)), MaxValueValidator(date(LAST_YEAR, 12, 31))]
 
@@ -67,8 +64,8 @@ class FilterForm(forms.Form):
     state = forms.ChoiceField(label=gettext_lazy("State"), required=False)
     tag = forms.CharField(label=gettext_lazy("Tag"), required=False, max_length=100)
     author = forms.ChoiceField(label=gettext_lazy("Author"), required=False)
-    since = forms.DateField(label=gettext_lazy("From"), required=False, widget=_date(), validators=_REPRESENTABLE)
-    until = forms.DateField(label=gettext_lazy("To"), required=False, widget=_date(), validators=_REPRESENTABLE)
+    since = forms.DateField(label=gettext_lazy("From"), required=False, widget=DayInput, validators=_REPRESENTABLE)
+    until = forms.DateField(label=gettext_lazy("To"), required=False, widget=DayInput, validators=_REPRESENTABLE)
 
     def __init__(self, data: QueryDict, user: Any) -> None:
         super().__init__(data)

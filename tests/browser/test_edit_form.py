@@ -74,8 +74,7 @@ def test_future_date_turns_publish_into_schedule(ann):
     ann.goto(change(node_id))
     primary = ann.locator("[data-primary]")
     expect(primary).to_have_text("Publish")
-    # As a site in Chinese formats dates.
-    ann.locator("#id_published_0").fill(f"{ahead:%Y/%m/%d}")
+    ann.locator("#id_published_0").fill(f"{ahead:%Y-%m-%d}")
     expect(primary).to_have_text("Schedule…")
     ann.locator("#id_published_0").fill("")
     expect(primary).to_have_text("Publish")
@@ -89,6 +88,20 @@ def test_future_date_turns_publish_into_schedule(ann):
     expect(ann.locator(".messagelist")).to_contain_text("Scheduled. The page goes live on")
     expect(state(ann)).to_contain_text("Appears")
     assert stored(node_id)["published"].date() == ahead.date()
+
+
+def test_incomplete_date_is_not_submitted(ann):
+    """Browsers send an empty value for an incomplete date."""
+    node_id = node(title="Live")
+    ann.goto(change(node_id))
+    ann.locator("#id_title").fill("Typed")
+    date = ann.get_by_label("Published: date")
+    expect(ann.get_by_label("Published: time")).to_have_accessible_description("Time zone: UTC")
+    date.focus()
+    ann.keyboard.press("Delete")
+    ann.locator("[data-primary]").click()
+    expect(date).to_be_focused()
+    assert stored(node_id)["title"] == "Live"
 
 
 @pytest.mark.slow

@@ -76,9 +76,8 @@ def test_publish_button_mentions_scheduling_without_scripts(editor, author):
     html = ann.client.get(live).content.decode()
     assert ">Update</button>" in html
     for number, label in enumerate(("Date", "Time")):
-        assert (
-            f'<label for="id_published_{number}">{label}</label> <input type="text" name="published_{number}"' in html
-        )
+        written = f'<label for="id_published_{number}">{label}</label> <input type="{label.lower()}" name="published_{number}"'
+        assert written in html
 
 
 @pytest.mark.parametrize(("published", "offers"), [(PAST, False), (None, True)], ids=["public", "unpublished"])

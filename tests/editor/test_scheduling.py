@@ -1,5 +1,6 @@
 """Scheduling changes of a live page in the admin: by date, on its page, kept, moved and cancelled."""
 
+import re
 from datetime import timedelta
 from html import unescape
 
@@ -51,7 +52,8 @@ def test_changes_are_scheduled_on_a_page_that_shows_them(mongo, editor):
     assert f'href="{change(page, "schedule")}">Schedule changes…' in ann.client.get(change(page)).content.decode()
     shown = ann.client.get(change(page, "schedule")).content.decode()
     assert "Typed" in shown
-    assert "DateTimeShortcuts.js" in shown
+    assert re.search(r'<input type="date" name="due_0"', shown)
+    assert "Time zone: UTC" in shown
     assert "due" not in draft_of(mongo, page)
     words = f"Scheduled. The changes go live on {FUTURE_TEXT}. Until then, readers see the live version."
     assert last_message(confirmed(ann, change(page, "schedule"), **TIME)) == words

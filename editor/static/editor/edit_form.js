@@ -9,10 +9,9 @@ import { control, create, find } from "./dom.js";
  * @param {HTMLFormElement} form
  */
 function futureTime(form) {
-  // Dates in Chinese contain slashes.
-  const day = (control(form, "published_0")?.value || "").replaceAll("/", "-");
+  const day = control(form, "published_0")?.value;
   const time = control(form, "published_1")?.value || "00:00";
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
+  if (!day) return null;
   // The body contains the site's UTC offset.
   const offset = Number(document.body.dataset.adminUtcOffset) * 1000;
   const at = Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}Z`) - offset;
@@ -43,10 +42,9 @@ function followChanges(form) {
  * Set up the primary button, which publishes, schedules or saves. If readers will see the result, a dialog asks first.
  *
  * @param {HTMLFormElement} form
- * @param {HTMLElement} bar
  * @param {HTMLButtonElement} primary
  */
-function setUpPrimary(form, bar, primary) {
+function setUpPrimary(form, primary) {
   const dialog = /** @type {HTMLDialogElement} */ (document.querySelector("#ask-primary"));
   const words = primary.dataset;
   let confirmed = false;
@@ -97,9 +95,6 @@ function setUpPrimary(form, bar, primary) {
   for (const name of ["published_0", "published_1"]) {
     for (const kind of ["input", "change"]) control(form, name)?.addEventListener(kind, relabel);
   }
-  // The admin's calendar changes the inputs without firing an event.
-  bar.addEventListener("pointerenter", relabel);
-  bar.addEventListener("focusin", relabel);
   relabel();
 }
 
@@ -145,7 +140,7 @@ const bar = form && find(form, ".edit-form-bar", HTMLElement);
 if (form && bar) {
   const isChanged = followChanges(form);
   const primary = find(bar, "[data-primary]", HTMLButtonElement);
-  if (primary) setUpPrimary(form, bar, primary);
+  if (primary) setUpPrimary(form, primary);
   setUpPreview(form, bar, isChanged);
   const menu = find(bar, ".edit-form-menu", HTMLDetailsElement);
   if (menu) setUpMenu(menu);

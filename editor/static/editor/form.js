@@ -18,6 +18,23 @@ function setUpOfferedSlugs(form) {
   }
 }
 
+/**
+ * Don't submit a form with an incomplete date or time, because browsers would send an empty value.
+ *
+ * @param {HTMLFormElement} form
+ */
+function setUpDates(form) {
+  form.addEventListener("submit", (event) => {
+    /** @type {NodeListOf<HTMLInputElement>} */
+    const inputs = form.querySelectorAll("input:is([type=date], [type=time])");
+    const incomplete = [...inputs].find(({ validity }) => validity.badInput);
+    if (!incomplete) return;
+    event.preventDefault();
+    incomplete.closest("details")?.setAttribute("open", "");
+    incomplete.reportValidity();
+  });
+}
+
 /** @param {HTMLFormElement} form */
 function setUpClashes(form) {
   for (const clash of form.querySelectorAll(".clash")) {
@@ -106,6 +123,7 @@ const form = find(document, "#node_form", HTMLFormElement);
 if (form) {
   setUpOfferedSlugs(form);
   setUpClashes(form);
+  setUpDates(form);
   const title = control(form, "title");
   if (title) setUpTitle(form, title);
   setUpShortcut(form);
