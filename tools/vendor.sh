@@ -63,6 +63,23 @@ cut source-serif/TTF/SourceSerif4-It.ttf serif-italic
 cut source-serif/TTF/SourceSerif4-Semibold.ttf serif-semibold
 cut source-sans/TTF/SourceSans3-Regular.ttf sans
 cut source-sans/TTF/SourceSans3-Semibold.ttf sans-semibold
+# The font for formulas, with the characters that most formulas contain. Its glyphs for stretched brackets and roots are kept.
+# Only the package ziamath contains the font as its authors publish it.
+"$work/python/bin/pip" download --quiet --disable-pip-version-check --no-deps --dest "$work/maths" ziamath==0.13
+echo "67a9b9714101fc90c2d6d0328e578f3ac311fb007644f2bbb9314ba2bc1c1459  $work/maths/ziamath-0.13-py3-none-any.whl" | sha256sum --check --quiet
+"$work/python/bin/python" -m zipfile -e "$work/maths/ziamath-0.13-py3-none-any.whl" "$work/maths"
+maths=U+20-7E,U+A0,U+AC,U+B0-B1,U+B7,U+D7,U+F7,U+302-303,U+305,U+307,U+391-3A9,U+3B1-3C9,U+3D1,U+3D5,U+3F5,U+2016
+maths+=,U+2026,U+2032-2033,U+2044,U+2061-2064,U+20D7,U+2102,U+210D-210E,U+2113,U+2115,U+2119-211A,U+211D,U+2124
+maths+=,U+2190-2195,U+21A6,U+21D0-21D2,U+21D4,U+2200,U+2202-2209,U+220B,U+220F-2213,U+2217-221A,U+221D-2220,U+2223
+maths+=,U+2225-222B,U+222E,U+2234-2235,U+223C,U+2243,U+2245,U+2248,U+2254,U+2260-2261,U+2264-2265,U+226A-226B
+maths+=,U+2282-2287,U+2295,U+2297,U+22A5,U+22C0-22C6,U+22EE-22F1,U+2308-230B,U+23DE-23DF,U+27E8-27E9,U+1D434-1D467
+maths+=,U+1D6FC-1D71B
+"$work/python/bin/pyftsubset" "$work/maths/ziamath/fonts/STIXTwoMath-Regular.ttf" --unicodes="$maths" --flavor=woff2 --no-hinting \
+    --layout-features= --drop-tables+=GPOS,GDEF,gasp --name-IDs=0,1,2,3,4,6,13,14 --obfuscate-names --output-file="$to/maths.woff2"
+{
+    printf '%s\n\n' "Copyright 2001-2020 The STIX Fonts Project Authors (https://github.com/stipub/stixfonts)"
+    sed -n '/^This Font Software/,$p' "$work/source-serif/LICENSE.md"
+} > "$to/LICENSE-stix-two-math"
 cp "$work/source-serif/LICENSE.md" "$to/LICENSE-source-serif"
 cp "$work/source-sans/LICENSE.md" "$to/LICENSE-source-sans"
 chmod 644 "$to"/*

@@ -2,7 +2,7 @@
 
 The page contains each footnote twice: at its first reference, for screens, and in a list at the end, for print. The
 style sheet shows only one of the two. A note inside a paragraph contains no block elements. A note with block elements
-follows the block that refers to it.
+follows the block that refers to it. A note that only another note refers to follows that note.
 
 This module only adds spans and asides around whole elements, so clean and balanced HTML remains clean and balanced.
 Authors can also type HTML with the same classes. The text isn't changed if its footnote list differs from the form that
@@ -55,14 +55,13 @@ def add_margin_notes(clean: str) -> str:
             continue
         after = ""
         for reference in _REF.finditer(clean, block.start, block.end):
-            note = notes.pop(reference[1], None)
-            if note is None:
-                continue
-            if block.tag == "p" and (phrase := _as_phrase(note)) is not None:
-                pieces += clean[at : reference.end()], _note("span", reference, phrase)
-                at = reference.end()
-            else:
-                after += _note("aside", reference, note)
+            pieces.append(clean[at : reference.end()])
+            at = reference.end()
+            for own_reference, note in _take_notes(notes, reference):
+                if block.tag == "p" and (phrase := _as_phrase(note)) is not None:
+                    pieces.append(_note("span", own_reference, phrase))
+                else:
+                    after += _note("aside", own_reference, note)
         pieces += clean[at : block.end], after
         at = block.end
     return clean if notes else "".join(pieces) + clean[at:]
@@ -87,6 +86,17 @@ def _notes(html: str) -> dict[str, str]:
     content = match[1]
     items = [_NOTE.fullmatch(content, item.start, item.end) for item in _elements(content)]
     return {item[1]: item[2].strip() for item in items if item} if all(items) else {}
+
+
+def _take_notes(notes: dict[str, str], reference: re.Match[str]) -> Iterator[tuple[re.Match[str], str]]:
+    """Remove the note for `reference` from `notes`, and the notes to which it refers. Yield each with its reference."""
+    references = [reference]
+    while references:
+        first = references.pop(0)
+        note = notes.pop(first[1], None)
+        if note is not None:
+            yield first, note
+            references[:0] = _REF.finditer(note)
 
 
 def _as_phrase(note: str) -> str | None:

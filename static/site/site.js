@@ -49,11 +49,12 @@ function showCurrentSection() {
   list.scrollLeft += link.left + link.width / 2 - (menu.left + menu.width / 2);
 }
 
-/** Make wide blocks focusable, because some browsers can't scroll other blocks with the keyboard. */
-function makeWideBlocksReachable() {
-  for (const wide of document.querySelectorAll(".prose pre, .prose table, .comment-text table")) {
-    if (wide.scrollWidth > wide.clientWidth) wide.setAttribute("tabindex", "0");
-    else wide.removeAttribute("tabindex");
+/** Make blocks that scroll focusable, because some browsers can't scroll other blocks with the keyboard. */
+function makeScrollingBlocksReachable() {
+  for (const block of document.querySelectorAll(".prose pre, .prose table, .comment-text table, .margin-note")) {
+    if (block.scrollWidth > block.clientWidth || block.scrollHeight > block.clientHeight)
+      block.setAttribute("tabindex", "0");
+    else block.removeAttribute("tabindex");
   }
 }
 
@@ -63,11 +64,8 @@ function makeWideBlocksReachable() {
  * @param {HTMLElement} link The number in the text.
  */
 function setUpNote(link) {
-  const number = link.parentElement;
-  const note = [number?.nextElementSibling, number?.closest(".prose > *")?.nextElementSibling].find(
-    (next) => next?.matches(".margin-note") && next.querySelector(".margin-number")?.textContent === link.textContent,
-  );
-  if (!note) return;
+  const note = document.getElementById(link.getAttribute("href")?.slice(1) ?? "");
+  if (!note?.matches(".margin-note")) return;
   /** @param {MouseEvent} event @param {boolean} isOpen */
   const unfold = (event, isOpen) => {
     if (getComputedStyle(note).float !== "none" || opensElsewhere(event)) return;
@@ -81,22 +79,34 @@ function setUpNote(link) {
   back?.addEventListener("click", (event) => unfold(event, false));
 }
 
-function addCopyButton(code) {
+/** Add a bar above the code, with a note if the code is wider than its box, and a button that copies it. */
+function addCodeBar(code) {
   const block = document.createElement("div");
+  const bar = document.createElement("div");
+  const note = document.createElement("span");
+  block.className = "code-block";
+  bar.className = "code-bar";
+  note.className = "scrolls";
+  note.textContent = words.scrolls ?? "";
+  bar.append(note);
+  // Browsers allow copying only on secure pages.
+  if (navigator.clipboard) bar.append(...makeCopyButton(words.copy ?? "", () => code.textContent ?? ""));
+  code.replaceWith(block);
+  block.append(code, bar);
+}
+
+/** Return a button that copies a text, and an element that tells screen readers that it was copied. */
+function makeCopyButton(label, getText) {
   const copy = document.createElement("button");
   const status = document.createElement("span");
-  const label = words.copy ?? "";
-  block.className = "code-block";
   copy.className = "copy";
   copy.type = "button";
   copy.textContent = label;
   status.className = "visually-hidden";
   status.setAttribute("role", "status");
-  code.replaceWith(block);
-  block.append(code, copy, status);
   copy.addEventListener("click", async () => {
     try {
-      await navigator.clipboard.writeText(code.textContent ?? "");
+      await navigator.clipboard.writeText(getText());
     } catch {
       return; // Readers can copy with the keyboard.
     }
@@ -106,6 +116,7 @@ function addCopyButton(code) {
       status.textContent = "";
     }, 2000);
   });
+  return [copy, status];
 }
 
 /** Load the player, from another site, only when the reader clicks. */
@@ -168,10 +179,9 @@ const all = (selector) => document.querySelectorAll(selector);
 
 setUpTheme();
 for (const link of all(".prose .footnote-ref a")) setUpNote(link);
-// Browsers allow copying only on secure pages.
-if (navigator.clipboard) for (const code of all(".prose pre")) addCopyButton(code);
+for (const code of all(".prose pre")) addCodeBar(code);
 for (const link of all("a[data-player]")) setUpPlayer(link);
 setUpSearchKey();
 showCurrentSection();
-makeWideBlocksReachable();
-addEventListener("resize", makeWideBlocksReachable);
+makeScrollingBlocksReachable();
+addEventListener("resize", makeScrollingBlocksReachable);

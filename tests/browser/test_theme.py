@@ -12,6 +12,7 @@ from rjsmin import jsmin
 from cms.serving.static_files import shorten_css
 from cms.testing.build import node
 from tests.browser import pages
+from tests.support.nodes.photo_build import gallery, upload
 
 pytestmark = pytest.mark.slow
 
@@ -107,6 +108,7 @@ def test_wide_code_scrolls_by_keyboard(browsing, site):
     code = page.locator(".prose pre")
     code.focus()
     expect(code).to_be_focused()
+    expect(page.get_by_text("Scroll sideways for more").first).to_be_visible()
     expect(page.locator(".prose table")).not_to_have_attribute("tabindex", "0")
 
 
@@ -124,7 +126,7 @@ def test_theme_stays_small():
     sheets = weights(".css")
     assert sheets.pop("site.css") + sheets.pop("comments.css") <= 11_000
     assert max(sheets.values()) <= 1_100
-    assert sum(weights(".js").values()) <= 7_000
+    assert sum(weights(".js").values()) <= 8_000
 
 
 def test_pages_load_nothing_from_elsewhere(page, site):
@@ -194,6 +196,30 @@ def test_margin_notes_are_beside_their_lines_without_overlap(browsing, noted):
     expect(page.locator(".margin-note").first).to_be_hidden()
     expect(page.locator(".for-paper > ol > li")).to_have_count(3)
     expect(page.locator(".for-paper")).to_be_visible()
+
+
+def test_long_margin_note_scrolls_by_keyboard(browsing, mongo):
+    node(slug="noted", title="Noted", text=f"Word[^a].\n\n[^a]: {'Words upon words. ' * 200}")
+    page = browsing(viewport={"width": 1280, "height": 900})
+    page.goto("/noted")
+    note = page.locator(".margin-note")
+    assert note.bounding_box()["height"] < 500
+    note.focus()
+    page.keyboard.press("End")
+    expect(note.locator(".footnote-back")).to_be_in_viewport()
+
+
+def test_text_is_set_for_reading_and_the_photo_is_as_wide_as_the_page(browsing, mongo):
+    photo = upload(gallery("lakes"), name="pier.jpg")
+    node("blog-entry", "post", parent=node("blog", "news"), text="Words. " * 200, **{"detail.picture": photo})
+    page = browsing(viewport={"width": 1440, "height": 1000})
+    page.goto("/news/post")
+    text = page.locator(".prose")
+    expect(text).to_have_css("font-size", "20px")
+    expect(text.locator("p")).to_have_css("line-height", "32px")
+    assert 640 <= text.bounding_box()["width"] <= 660
+    lead, header = page.locator("figure.lead").bounding_box(), page.locator(".site-header").bounding_box()
+    assert abs((lead["x"] + lead["width"] / 2) - (header["x"] + header["width"] / 2)) < 2
 
 
 @pytest.mark.parametrize("has_script", [True, False])

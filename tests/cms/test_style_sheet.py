@@ -45,7 +45,7 @@ def test_admin_has_the_colors_of_the_site():
 
 
 def test_admin_has_the_fonts_of_the_site():
-    fonts = re.compile(r'@font-face \{\s+font-family: "Marginalia [^}]*\}')
+    fonts = re.compile(r'@font-face \{\s+font-family: "Marginalia S[^}]*\}')
     assert fonts.findall(TOKENS) == fonts.findall(SHEET) != []
 
 

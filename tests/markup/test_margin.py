@@ -80,6 +80,21 @@ def test_note_referred_to_twice_is_shown_once():
     assert html.count('aria-label="Back to the text (2)"') == 1
 
 
+@pytest.mark.parametrize("inner", ["Below.", "- a list"])
+def test_note_on_a_note_follows_it(inner):
+    html = on_pages(f"One[^a], two[^c].\n\n[^a]: Said.[^b]\n[^b]: {inner}\n\n[^c]: Other.")
+    assert sound(html)
+    ids = re.findall('class="margin-note" id="s-fn:(.)"', html)
+    assert sorted(ids) == ["a", "b", "c"]
+    assert ids.index("a") < ids.index("b")
+
+
+def test_notes_that_refer_to_each_other_are_shown_once():
+    html = on_pages("One[^a].\n\n[^a]: Said.[^b]\n[^b]: Back.[^a]")
+    assert sound(html)
+    assert len(SPAN.findall(html)) == 2
+
+
 @pytest.mark.parametrize(
     "typed",
     [
