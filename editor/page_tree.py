@@ -23,7 +23,7 @@ from editor.site import render_page
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import TOP, NodePermission
-from nodes.actions import REFUSALS, Move, PlaceNextTo, reason_of
+from nodes.actions import REFUSALS, Move, PlaceNextTo, SortByName, reason_of
 from nodes.models import Node, tree
 from nodes.selectors import by_hand, editable_nodes, levels
 from nodes.selectors.lists import COUNTED
@@ -31,6 +31,7 @@ from nodes.selectors.lists import COUNTED
 # Maximum number of sections that the page opens. Each one needs a query.
 MOST_OPEN = 30
 BEFORE, AFTER, INTO = "before", "after", "into"
+BY_NAME = "by-name"
 
 Levels = dict[ObjectId | None, tuple[list[Node], str]]
 
@@ -129,8 +130,12 @@ def _counted(number: int, text: str) -> str:
 
 
 def _move(request: HttpRequest) -> HttpResponse:
-    """Move a node as specified in `move`: NODE:NONCE:PLACE:TARGET, with the place "before", "after" or "into"."""
-    node_text, nonce_text, place, target_text = (*request.POST.get("move", "").split(":"), "", "", "", "")[:4]
+    """Move a node as specified in `move`: NODE:NONCE:PLACE:TARGET, with the place "before", "after" or "into".
+
+    If BY_NAME follows, the move undoes the first move in a section that was sorted by name before.
+    """
+    parts = request.POST.get("move", "").split(":")
+    node_text, nonce_text, place, target_text, flag = (*parts, "", "", "", "", "")[:5]
     target_id = None if (place, target_text) == (INTO, TOP) else _id(target_text)
     node_id, seen = _id(node_text), _id(nonce_text)
     if place not in (BEFORE, AFTER, INTO):
@@ -144,6 +149,8 @@ def _move(request: HttpRequest) -> HttpResponse:
             Move(user=user, node_id=node_id, seen=seen, place={"parent_id": target_id}).execute()
         elif target_id:
             PlaceNextTo(user=user, node_id=node_id, seen=seen, anchor_id=target_id, is_before=place == BEFORE).execute()
+            if flag == BY_NAME and before.metadata.parent_id:
+                SortByName(user=user, node_id=before.metadata.parent_id, if_unchanged=True).execute()
     except REFUSALS as error:
         messages.error(request, format_html(_("The page wasn't moved. {}"), reason_of(error)))
     else:
@@ -158,16 +165,18 @@ def _id(text: str) -> ObjectId:
 
 
 def _present_place(node: Node, target_id: ObjectId | None) -> str:
-    """Return the place to which "Undo" moves a node back, as PLACE:TARGET."""
+    """Return the place to which "Undo" moves a node back, as PLACE:TARGET or PLACE:TARGET:BY_NAME."""
     section_id = node.metadata.parent_id
     if section_id is None:
         return f"{INTO}:{TOP}"
     target = editable_nodes.load(target_id) if target_id else None
     is_within = target is not None and target.node.metadata.parent_id == section_id
-    if is_within or tree.current().is_by_hand(section_id):
+    is_by_hand = tree.current().is_by_hand(section_id)
+    if is_within or is_by_hand:
         previous, following = by_hand.sibling_ids(section_id, node.pk)
         if previous or following:
-            return f"{AFTER}:{previous}" if previous else f"{BEFORE}:{following}"
+            sibling = f"{AFTER}:{previous}" if previous else f"{BEFORE}:{following}"
+            return sibling if is_by_hand else f"{sibling}:{BY_NAME}"
     return f"{INTO}:{section_id}"
 
 

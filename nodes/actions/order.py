@@ -65,7 +65,13 @@ class Order(NodeAction):
 
 @dataclass(frozen=True, kw_only=True)
 class SortByName(Order):
-    """The action that lists the section `node_id` by name again. The manual order is lost."""
+    """The action that lists the section `node_id` by name again. The manual order is lost.
+
+    Attributes:
+        if_unchanged: Whether to keep a manual order that isn't the order of names.
+    """
+
+    if_unchanged: bool = False
 
     def check(self) -> Editable:
         """Check whether the user can rearrange the section, and return the section.
@@ -87,7 +93,10 @@ class SortByName(Order):
             InvalidPlace: The section is never listed by name.
         """
         self.check()
-        ordering.sort_by_name(self.node_id)
+        if self.if_unchanged:
+            ordering.restore_name_order(self.node_id)
+        else:
+            ordering.sort_by_name(self.node_id)
         return 0
 
 

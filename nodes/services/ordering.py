@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from bson import ObjectId
+from pymongo import UpdateOne
 
 from marginalia.mongo.connection import Document, database
 from nodes.collections import NODES
@@ -157,6 +158,30 @@ def sort_by_name(section_id: ObjectId) -> None:
         nodes = database()[NODES]
         nodes.update_one({"_id": section_id}, {"$unset": {"arranged": ""}})
         nodes.update_many({"metadata.parent_id": section_id}, {"$unset": {"position": ""}})
+
+
+def restore_name_order(section_id: ObjectId) -> None:
+    """List a section by name again, if its manual order is the order of names.
+
+    Nodes that another editor moves meanwhile keep their positions, and the section stays sorted manually.
+    """
+    documents = find_ordered(section_id, {}, {"metadata.slug": 1}, 0)
+    slugs = [document["metadata"]["slug"] for document in documents]
+    if slugs != sorted(slugs):
+        return
+    nodes = database()[NODES]
+    inside = {"metadata.parent_id": section_id}
+    unset = {"$unset": {"position": ""}}
+    writes = [
+        UpdateOne({"_id": document["_id"], **inside, "position": document["position"]}, unset)
+        for document in documents
+        if document.get("position")
+    ]
+    with _invalidating():
+        if writes:
+            nodes.bulk_write(writes, ordered=False)
+        if not find_ordered(section_id, {"position": {"$gt": ""}}, {}, 1):
+            nodes.update_one({"_id": section_id}, {"$unset": {"arranged": ""}})
 
 
 def _start(section_id: ObjectId) -> None:

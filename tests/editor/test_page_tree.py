@@ -174,6 +174,26 @@ class TestMoves:
         self.move(ann, page, "before", site["inner"])
         assert titles(ann, f"?open={site['folder']}") == ["Blog", "Folder", "First", "Zebra", "Inner"]
 
+    def test_undo_of_the_first_move_sorts_the_folder_by_name_again(self, site, editor, mongo):
+        ann, folder = editor(), site["folder"]
+        first = stored_nodes.find(folder, "first").pk
+        page = self.move(ann, first, "after", site["inner"])
+        assert titles(ann, f"?open={folder}") == ["Blog", "Folder", "Inner", "First", "Zebra"]
+        self.undo(ann, page)
+        assert "arranged" not in mongo["cms.nodes"].find_one({"_id": folder})
+        assert mongo["cms.nodes"].count_documents({"position": {"$exists": True}}) == 0
+        node(slug="almost", title="Almost", parent=folder)
+        assert titles(ann, f"?open={folder}") == ["Blog", "Folder", "Almost", "First", "Inner", "Zebra"]
+
+    def test_undo_of_the_first_move_keeps_the_order_of_another_editor(self, site, editor, mongo):
+        ann, folder = editor(), site["folder"]
+        first, last = stored_nodes.find(folder, "first").pk, node(slug="last", title="Last", parent=folder)
+        page = self.move(ann, first, "after", site["inner"])
+        self.move(editor("bob"), last, "before", site["inner"])
+        self.undo(ann, page)
+        assert mongo["cms.nodes"].find_one({"_id": folder})["arranged"] is True
+        assert titles(ann, f"?open={folder}") == ["Blog", "Folder", "Last", "First", "Inner", "Zebra"]
+
     def test_refused_move_gives_the_reason_and_moves_nothing(self, site, editor):
         ann, zebra = editor(), stored_nodes.find(None, "zebra").pk
         old, new = (stored_nodes.find(site["blog"], slug).pk for slug in ("old", "new"))

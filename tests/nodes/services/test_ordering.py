@@ -141,6 +141,26 @@ def test_section_listed_by_name_is_arranged_from_that_order(mongo, book, chapter
     assert mongo["cms.nodes"].count_documents({"metadata.parent_id": book, "position": None}) == 0
 
 
+def test_name_order_is_restored_unless_another_editor_moves_a_page_meanwhile(mongo, book, chapters, monkeypatch):
+    mongo["cms.nodes"].update_one({"_id": book}, {"$set": {"arranged": True}})
+    read = ordering.find_ordered
+
+    def read_before_a_move(*args, **kwargs):
+        documents = read(*args, **kwargs)
+        monkeypatch.setattr(ordering, "find_ordered", read)
+        ordering.move_to_end(book, chapters[0])
+        return documents
+
+    monkeypatch.setattr(ordering, "find_ordered", read_before_a_move)
+    ordering.restore_name_order(book)
+    assert (standing(book), mongo["cms.nodes"].find_one({"_id": book})["arranged"]) == ("bcdea", True)
+    ordering.restore_name_order(book)
+    assert standing(book) == "bcdea"
+    ordering.move_to_start(book, chapters[0])
+    ordering.restore_name_order(book)
+    assert (standing(book), "arranged" in mongo["cms.nodes"].find_one({"_id": book})) == ("abcde", False)
+
+
 @pytest.mark.slow
 def test_pages_can_be_swapped_without_limit(mongo, book, chapters):
     seen = chapters[:3]
