@@ -67,6 +67,11 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
     return version_cache.get_or_set("pages of authors", moment, read)
 
 
+def find_page(sections: Tree, name: str | None, moment: datetime) -> Node | None:
+    """Return the live page about the author with this name, or None if there is none."""
+    return pages(sections, moment).get(slugify(name)) if name else None
+
+
 def names(slugs: Collection[str], moment: datetime) -> list[str]:
     """Return up to MAX_NAMES author names with one of these slugs. All nodes and photos are searched, live or not.
 

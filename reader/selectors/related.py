@@ -20,7 +20,7 @@ from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, public_fi
 # Maximum number of pages with shared tags that are compared, newest first, and maximum number of related pages that are
 # shown.
 MAX_COMPARED = 50
-MAX_SHOWN = 4
+MAX_SHOWN = 3
 # How many shared title words count as much as one shared tag.
 TAG_WEIGHT = 3
 

@@ -43,12 +43,10 @@ def month_url(node: BaseNode) -> str:
 
 @register.filter
 def section(node: BaseNode) -> tree.Link | None:
-    """{{ entry|section }}: return a link to the section of a post, or None for other pages."""
+    """{{ entry|section }}: return a link to the node's section, or None at the top level."""
     sections = tree.current()
     section = sections.sections.get(node.metadata.parent_id)
-    if section is None or not node.content_type.is_dated:
-        return None
-    return tree.Link(section.title, sections.url(section.parent_id, section.slug), section.id)
+    return tree.Link(section.title, sections.url(section.parent_id, section.slug), section.id) if section else None
 
 
 @register.filter

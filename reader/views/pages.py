@@ -281,11 +281,20 @@ def _type_context(request: HttpRequest, node: Node | Photo) -> dict[str, Any]:
         and (node.content_type.is_dated or sections.is_by_hand(node.metadata.parent_id))
     ):
         older, newer = stored_nodes.neighbours(node, moment)
-        is_post = isinstance(node, Node) and node.content_type.is_dated
-        related_posts = related.find_related(sections, node, moment) if is_post else None
         by_date = not sections.is_by_hand(node.metadata.parent_id)
-        return {"older": older, "newer": newer, "is_by_date": by_date, "related": related_posts}
+        return {"older": older, "newer": newer, "is_by_date": by_date} | _around_post(node, moment)
     return {}
+
+
+def _around_post(node: Node | Photo, moment: datetime) -> dict[str, Any]:
+    """Return the related pages and the page about the author of a post, with their photos. Other nodes have neither."""
+    if not (isinstance(node, Node) and node.content_type.is_dated):
+        return {}
+    sections = tree.current()
+    related_pages = related.find_related(sections, node, moment)
+    author_page = bylines.find_page(sections, node.metadata.author.name, moment)
+    pictures.attach([*related_pages.nodes, *filter(None, [author_page])])
+    return {"related": related_pages, "author_page": author_page}
 
 
 def _filtered_context(request: HttpRequest, facet_filter: facets.FacetFilter, listing: Listing) -> dict[str, Any]:

@@ -119,6 +119,20 @@ function makeCopyButton(label, getText) {
   return [copy, status];
 }
 
+/** Add buttons that copy the page's link, and that open the device's menu for sharing if there is one. */
+function setUpSharing(row) {
+  const canonical = /** @type {HTMLLinkElement | null} */ (document.querySelector("link[rel=canonical]"));
+  const url = canonical?.href ?? location.href;
+  if (navigator.clipboard) row.append(...makeCopyButton(row.dataset.copyLink, () => url));
+  if (!navigator.share) return;
+  const share = document.createElement("button");
+  share.type = "button";
+  share.textContent = row.dataset.share;
+  // The promise is rejected if the reader closes the menu.
+  share.addEventListener("click", () => navigator.share({ title: document.title, url }).catch(() => {}));
+  row.append(share);
+}
+
 /** Load the player, from another site, only when the reader clicks. */
 function setUpPlayer(link) {
   link.addEventListener("click", (event) => {
@@ -181,6 +195,7 @@ setUpTheme();
 for (const link of all(".prose .footnote-ref a")) setUpNote(link);
 for (const code of all(".prose pre")) addCodeBar(code);
 for (const link of all("a[data-player]")) setUpPlayer(link);
+for (const row of all(".share")) setUpSharing(row);
 setUpSearchKey();
 showCurrentSection();
 makeScrollingBlocksReachable();

@@ -236,6 +236,18 @@ def test_margin_note_unfolds_and_folds_on_a_phone(browsing, noted, has_script):
     expect(note).to_be_hidden()
 
 
+def test_link_of_a_post_is_copied_and_shared(browsing, site):
+    page = browsing(permissions=["clipboard-read", "clipboard-write"])
+    page.add_init_script("navigator.share = async (data) => { window.shared = data.url; }")
+    page.goto("/news/hello?comments=oldest")
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    address = page.evaluate("navigator.clipboard.readText()")
+    assert address.endswith("/news/hello")
+    page.get_by_role("button", name="Share").click()
+    assert page.evaluate("window.shared") == address
+
+
 def test_copy_button_copies_code_and_confirms(browsing, noted):
     page = browsing(permissions=["clipboard-read", "clipboard-write"])
     page.goto(noted)

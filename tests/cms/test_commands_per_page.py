@@ -13,8 +13,8 @@ from tests.support.nodes import photo_build
 
 # By page: in a new worker, again without the page cache, from the page cache, and with the entity tag.
 COMMANDS = {
-    "/blog/post": (11, 4, 1, 1),
-    "/blog/post?comments=oldest": (11, 4, 1, 1),
+    "/blog/post": (12, 4, 1, 1),
+    "/blog/post?comments=oldest": (12, 4, 1, 1),
     "/gallery/lake": (9, 3, 1, 1),
     "/": (8, 4, 1, 1),
     "/blog": (8, 3, 1, 1),

@@ -80,6 +80,41 @@ class TestRelated:
             assert [command["limit"] for command in sent] == [related.MAX_COMPARED] * queries
 
 
+class TestEndOfPost:
+    def test_related_pages_are_cards_without_numbers_of_comments(self, client, blog):
+        post(blog, "this", 1, "ink")
+        post(blog, "other", 2, "ink", title="Oak galls", summary="On ink")
+        html = client.get("/news/this").content.decode().partition('class="related"')[2]
+        assert '<li class="card">' in html
+        assert '<h3><a href="/news/other">Oak galls</a></h3>' in html
+        assert '<p class="blurb">On ink</p>' in html
+        assert "comment-count" not in html
+
+    def test_author_card_shows_the_page_about_the_author(self, client, blog):
+        post(blog, "this", 1)
+        assert '<a href="/author/ann" rel="author">Ann</a>' in card(client)
+        people = node("folder", "people")
+        node("author", "ann", parent=people, title="Ann", summary="Keeps <swifts>")
+        html = card(client)
+        assert '<a href="/people/ann" rel="author">Ann</a>' in html
+        assert '<p class="blurb">Keeps &lt;swifts&gt;</p>' in html
+
+    def test_post_without_author_has_no_author_card(self, client, blog, mongo):
+        this = post(blog, "this", 1)
+        mongo["cms.nodes"].update_one({"_id": this}, {"$set": {"metadata.author.name": ""}})
+        assert "author-card" not in client.get("/news/this").content.decode()
+
+    def test_post_can_be_sent_by_email(self, client, blog):
+        post(blog, "this", 1, title="Ink & paper")
+        html = client.get("/news/this").content.decode()
+        link = "mailto:?subject=Ink%20%26%20paper&amp;body=http%3A%2F%2Ftestserver%2Fnews%2Fthis"
+        assert f'<a href="{link}">Send by email</a>' in html
+
+
+def card(client) -> str:
+    return client.get("/news/this").content.decode().partition('class="author-card"')[2].partition("</aside>")[0]
+
+
 class TestReadingTime:
     def test_posts_show_their_reading_time(self, client, blog, mongo):
         long = post(blog, "long", 1, text="word " * 660)
