@@ -20,6 +20,7 @@ from marginalia.tasks import queue, scheduling
 from marginalia.tasks.backend import databases
 from nodes import access
 from nodes.models import stored_site
+from transfer import views
 
 # Maximum number of failed jobs that the page lists.
 FAILED_JOBS = 100
@@ -55,6 +56,11 @@ class MarginaliaAdminSite(AdminSite):
             ("redirects/change/", redirects.change, "redirect_change"),
             ("redirects/delete/", redirects.delete, "redirect_delete"),
             ("redirects/import/", redirect_import.import_csv, "redirect_import"),
+            ("import/", views.import_list, "imports"),
+            ("import/<objectid:import_id>/", views.show_import, "import"),
+            ("import/<objectid:import_id>/pieces/<int:number>/", views.add_piece, "import_piece"),
+            ("import/<objectid:import_id>/start/", views.start, "import_start"),
+            ("import/<objectid:import_id>/delete/", views.delete, "import_delete"),
         ]
         return [*(path(route, self.admin_view(view), name=name) for route, view, name in pages), *routes]
 

@@ -15,6 +15,7 @@ from cms.dashboard.index import format_count
 from editor import extensions
 from marginalia.comments.moderation import pending
 from nodes import access
+from transfer import uploads
 
 # The label and the icon of models that the rail lists at its top. The icons are in static/cms/icons.svg.
 MAIN = {
@@ -96,6 +97,8 @@ def rail(request: HttpRequest, apps: list[dict[str, Any]]) -> Rail:
         settings.append(Link(_("Tags"), reverse("admin:tags")))
     if access.may_manage_redirects(user):
         settings.append(Link(_("Redirects"), reverse("admin:redirects")))
+    if uploads.may_import(user):
+        settings.append(Link(_("Import"), reverse("admin:imports")))
     technical = known(TECHNICAL)
     if access.may_set_up(user):
         technical.append(Link(_("Jobs"), reverse("admin:jobs")))

@@ -25,6 +25,7 @@ from nodes.collections import NODES
 from nodes.services import drafts, trash, working_copies
 from nodes.types import TagChange
 from tests.browser.pages import EDITORS, Site, _at
+from transfer import uploads
 
 
 def prepare(site: Site) -> None:
@@ -50,6 +51,9 @@ def prepare(site: Site) -> None:
     trash.trash(EDITOR, thrown, nonce(thrown), NODES)
     ann = get_user_model().objects.get(username="ann")
     SaveRedirect(user=System("A"), url="/old", target="/news").execute()
+    upload = uploads.create(ann, "export.xml", 1)
+    uploads.add_piece(upload, 0, b"x")
+    uploads.finish(uploads.begin(upload, is_dry_run=True), ["1 post", "2 pages"], "1 problem")
     tokens.create(ann, "mirror", (Scope.READ, Scope.PUBLISH))
     working_copies.store(ann.pk, ObjectId(), 1, [("title", "Typed")], type="basic-page", node_id=None)
 
@@ -100,6 +104,8 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     "redirect_add": _at("/admin/redirects/add/"),
     "redirect_change": _at("/admin/redirects/change/?url=/old"),
     "redirect_import": _at("/admin/redirects/import/"),
+    "imports": _at("/admin/import/"),
+    "import": lambda page, site: _at(f"/admin/import/{uploads.newest()[0].id}/")(page, site),
     "app_list": _at("/admin/nodes/"),
     "password_change": _at("/admin/password_change/"),
     "password_change_done": _at("/admin/password_change/done/"),

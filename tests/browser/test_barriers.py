@@ -128,6 +128,9 @@ NO_PAGE = {
     "auth_user_invitation",
     "nodes_sitesettings_preview",
     "redirect_delete",
+    "import_piece",
+    "import_start",
+    "import_delete",
     # Nobody has access, because stored comments are read-only.
     *(
         f"marginalia_comments_stored{what}_{act}"

@@ -18,6 +18,7 @@ from nodes.actions import SaveRedirect
 from nodes.services import tags
 from photos.actions import UploadFile
 from tests.rights.world import LETTERS, NOT_TOLD, Thing, World, body, is_refused, stored, table, word
+from transfer import uploads
 
 # The accounts (letters as in `world`) that get a response to GET, and to a POST that changes nothing. Redirects to
 # another admin page have no permission of their own, because that page is in the table too.
@@ -27,6 +28,11 @@ jobs/                                                  a       a
 search/                                                owema   -
 tags/                                                  ea      -
 tags/change/                                           ea      ea
+import/                                                a       a
+import/<objectid:import_id>/                           a       -
+import/<objectid:import_id>/pieces/<int:number>/       -       a
+import/<objectid:import_id>/start/                     -       a
+import/<objectid:import_id>/delete/                    -       a
 redirects/                                             ea      -
 redirects/add/                                         ea      ea
 redirects/change/                                      ea      ea
@@ -152,6 +158,7 @@ QUERIES = {
 }
 POSTED: dict[str, Callable[["Samples"], dict[str, str]]] = {
     "redirects/delete/": lambda s: {"seen": NOTHING},
+    "import/": lambda s: {"filename": "export.xml", "size": "1"},
     "nodes/node/show-typed/": lambda s: {"type": "basic-page"},
     "nodes/node/tree/": lambda s: {"move": f"{s.things['draft'].id}:{NOTHING}:before:{NOTHING}"},
     "nodes/node/undo/": lambda s: {"items": f"{s.things['trashed'].id}:{NOTHING}"},
@@ -205,6 +212,8 @@ class Samples:
         }
         self.filled = {
             "<objectid:gallery_id>": self.gallery,
+            "<objectid:import_id>": uploads.create(System("A"), "export.xml", 1).id,
+            "<int:number>": 0,
             # Nobody's, because typed text is private to its author.
             "<objectid:copy_id>": NOTHING,
             "<path:content_type_id>": ContentType.objects.get(app_label="nodes", model="node").pk,

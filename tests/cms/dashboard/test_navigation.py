@@ -9,7 +9,7 @@ from marginalia.comments.types import CommentAuthor, Target
 
 LIST = "/admin/nodes/node/"
 WRITING = ["Dashboard", "Write", "Pages", "Photos", "Files"]
-SETTINGS = ["Site", "People", "Roles", "Tags", "Redirects"]
+SETTINGS = ["Site", "People", "Roles", "Tags", "Redirects", "Import"]
 TECHNICAL = ["Discussions", "Stored comments", "Buckets", "Jobs", "API tokens"]
 
 

@@ -11,12 +11,8 @@ from tqdm import tqdm
 
 from marginalia.mongo.management.base import MongoCommand, problems_error
 from marginalia.mongo.management.scratch import scratch_database
-from transfer.archive import FILES, Archive, BadArchive
-from transfer.importing import Import, ImportSummary
-from transfer.importing_nodes import Outcome
-
-# At most this many replaced documents are listed, and at most this many skipped documents.
-NAMED = 100
+from transfer.archive import Archive, BadArchive
+from transfer.running import ArchiveRun, ImportProblems
 
 
 class Command(MongoCommand):
@@ -39,67 +35,32 @@ class Command(MongoCommand):
                 self._import(archive, dry_run=dry_run, verify=verify)
         except BadArchive as error:
             raise CommandError(f"{path} can't be imported: {error}.") from error
+        except ImportProblems as error:
+            raise problems_error(str(error)) from error
 
     def _import(self, archive: Archive, *, dry_run: bool, verify: bool) -> None:
         if verify and archive.manifest.options.get("since"):
             raise CommandError(
                 "An export made with --since can't be verified on its own, because it needs an earlier export."
             )
-        with self._progress_bar("checking", archive) as step:
-            archive.check(step)
+        run = ArchiveRun(archive, self.stdout.write, self._progress_bar)
+        run.check()
         if dry_run:
-            summary = self._run("comparing", archive, dry_run=True)
-            self._report("Dry run: would import", summary, "Would overwrite")
-            if summary.skipped:
-                raise problems_error(f"{len(summary.skipped)} documents would be skipped.")
-        elif verify:
+            run.compare()
+            return
+        if verify:
             with scratch_database():
-                self._import_and_verify(archive)
+                self._import_and_verify(run)
             self.stdout.write("Nothing was imported.")
         else:
-            self._import_and_verify(archive)
+            self._import_and_verify(run)
 
-    def _import_and_verify(self, archive: Archive) -> None:
-        """Import the archive, and verify that everything has been stored.
-
-        Raises:
-            CommandError: Some documents were skipped, or differ from the archive.
-        """
-        before = self._run("comparing", archive, dry_run=True)
-        imported = self._run("importing", archive, skipped_before=before.skipped_by_label)
-        self._report("Imported", imported, "Overwritten")
-        skipped = imported.skipped_by_label
-        verified = self._run("verifying", archive, dry_run=True, reads_photos=True, skipped_before=skipped)
-        if differing := verified.count_differing(imported):
-            raise problems_error(f"{differing} documents differ from the export. Run the command again.")
-        if imported.skipped:
-            raise problems_error(f"{len(imported.skipped)} documents were skipped. All others match the export.")
+    def _import_and_verify(self, run: ArchiveRun) -> None:
+        run.import_and_verify()
         self.stdout.write(self.style.SUCCESS("Verified: everything matches the export."))
 
-    def _run(self, description: str, archive: Archive, **options: Any) -> ImportSummary:
-        with self._progress_bar(description, archive) as step:
-            return Import(archive, step=step, **options).run()
-
-    def _report(self, heading: str, summary: ImportSummary, replaced_heading: str) -> None:
-        for name, counts in summary.counts.items():
-            if counts:
-                text = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
-                self.stdout.write(f"{name.removesuffix('.jsonl')}: {text}")
-        self._list(replaced_heading, summary.replaced)
-        self._list("Left", [f"{result.label}: {result.reason}" for result in summary.skipped])
-        text = ", ".join(f"{summary.count(outcome)} {outcome}" for outcome in Outcome)
-        self.stdout.write(f"{heading}: {text}.")
-
-    def _list(self, heading: str, descriptions: list[str]) -> None:
-        """Print up to NAMED descriptions, and how many more there are."""
-        for description in descriptions[:NAMED]:
-            self.stdout.write(f"{heading}: {description}")
-        if len(descriptions) > NAMED:
-            self.stdout.write(f"{heading}: {len(descriptions) - NAMED} more")
-
     @contextmanager
-    def _progress_bar(self, description: str, archive: Archive) -> Iterator[Callable[[], object]]:
-        total = sum(archive.manifest.count(name) for name in FILES)
+    def _progress_bar(self, description: str, total: int) -> Iterator[Callable[[], object]]:
         hidden = not self.stderr.isatty()
         with tqdm(total=total, desc=description, unit=" documents", leave=False, disable=hidden) as bar:
             yield bar.update

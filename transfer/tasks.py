@@ -1,0 +1,126 @@
+"""The task that imports an uploaded file. A worker runs it with the same guards as the import commands."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bson import ObjectId
+from django.conf import settings
+
+from marginalia.tasks import task
+from transfer import uploads
+from transfer.archive import Archive, BadArchive
+from transfer.collections import RUNNING
+from transfer.running import ArchiveRun, ImportProblems
+from transfer.uploads import Superseded, UploadedImport
+from wordpress.export.records import WxrError
+from wordpress.importer import Importer, Options
+from wordpress.media.download import DownloadsStopped, Limits
+from wordpress.places.existing import SourceError
+from wordpress.places.sections import SectionError
+
+# The first bytes of a zip archive.
+ZIP = b"PK"
+# The names of the steps of a WordPress import, by the unit that the importer reports.
+STEPS = {"B": "reading", "pictures": "importing pictures", "": "importing posts and pages"}
+# Number of seconds between two reports of the progress.
+INTERVAL = 1.0
+
+
+@task(stored_as="transfer.import", retries=3)
+def run_import(import_id: str, nonce: str) -> None:
+    """Import an uploaded file. If the worker dies, another one resumes the import."""
+    upload = uploads.get(ObjectId(import_id))
+    if upload is None or upload.state != RUNNING or str(upload.nonce) != nonce:
+        return
+    report: list[str] = []
+    try:
+        with uploads.as_file(upload) as path:
+            _import(upload, path, report)
+    except Superseded:
+        return
+    except ImportProblems as error:
+        uploads.finish(upload, report, str(error))
+    except (WxrError, SectionError, SourceError, DownloadsStopped, BadArchive) as error:
+        uploads.finish(upload, report, f"{upload.filename} can't be imported: {error}", is_done=False)
+    except OSError as error:
+        uploads.finish(upload, report, f"The import stopped: {error.strerror}. Start it again.", is_done=False)
+    else:
+        uploads.finish(upload, report)
+
+
+def _import(upload: UploadedImport, path: Path, report: list[str]) -> None:
+    with path.open("rb") as file:
+        is_archive = file.read(len(ZIP)) == ZIP
+    if is_archive:
+        _import_archive(upload, path, report)
+    else:
+        _import_wordpress(upload, path, report)
+
+
+def _import_archive(upload: UploadedImport, path: Path, report: list[str]) -> None:
+    with Archive.open(path) as archive:
+        run = ArchiveRun(archive, report.append, Progress(upload).show)
+        run.check()
+        if upload.is_dry_run:
+            run.compare()
+        else:
+            run.import_and_verify()
+            report.append("Verified: everything matches the export.")
+
+
+def _import_wordpress(upload: UploadedImport, path: Path, report: list[str]) -> None:
+    options = Options(
+        section=upload.section,
+        download=upload.downloads,
+        limits=Limits(file_bytes=settings.PHOTOS["MAX_BYTES"]),
+        dry_run=upload.is_dry_run,
+    )
+    progress = Progress(upload)
+    importer = Importer(
+        path, options, begin=lambda total, unit: progress.begin(STEPS.get(unit, unit), total), step=progress.step
+    )
+    try:
+        importer.run()
+    finally:
+        report += importer.report.lines(everything=True)
+    if importer.report.failed:
+        raise ImportProblems(f"{importer.report.failed} of the posts and pages could not be imported.")
+
+
+class Progress:
+    """The progress of an import. It is stored about once per second."""
+
+    def __init__(self, upload: UploadedImport) -> None:
+        self.upload = upload
+        self.name = ""
+        self.done = self.total = 0
+        self.stored_at = 0.0
+
+    def begin(self, name: str, total: int) -> None:
+        """Begin a step with `total` units."""
+        self.name = name
+        self.done = 0
+        self.total = total
+        self._store()
+
+    def step(self, number: int = 1) -> None:
+        """Add `number` to the finished units.
+
+        Raises:
+            Superseded: The import was deleted or started again.
+        """
+        self.done += number
+        if time.monotonic() - self.stored_at > INTERVAL:
+            self._store()
+
+    @contextmanager
+    def show(self, name: str, total: int) -> Iterator[Callable[[], object]]:
+        """Begin a step, and yield the function that is called for each unit."""
+        self.begin(name, total)
+        yield self.step
+
+    def _store(self) -> None:
+        self.stored_at = time.monotonic()
+        uploads.report_progress(self.upload, self.name, self.done, self.total)
