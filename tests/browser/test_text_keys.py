@@ -105,6 +105,9 @@ def test_tab_moves_between_cells_and_adds_a_row(ann):
     ann.keyboard.press("Tab")
     ann.keyboard.type("y")
     expect(ann.locator("#id_text")).to_have_value(f"{TABLE}\n| x | y |\n\nAfter")
+    assert pressed(ann, "|A‸|B|\n|-|-|\n|1|2|", "Tab") == "|A|‸B‸|\n|-|-|\n|1|2|"
+    ann.keyboard.press("Tab")
+    assert ann.evaluate(SHOWN) == "|A|B|\n|-|-|\n|‸1‸|2|"
     assert pressed(ann, "> | A |\n> | - |\n> | a\\|b‸ |", "Tab") == "> | A |\n> | - |\n> | a\\|b |\n> | ‸ |"
 
 

@@ -64,7 +64,7 @@ function findFootnote({ doc }, mark) {
  * @param {string} mark
  * @param {number} [at] Where to insert the mark in the same undo step. Without `at`, the mark is in the text already.
  */
-function addNote(view, mark, at) {
+function beginFootnote(view, mark, at) {
   const { doc } = view.state;
   const before = at === doc.length ? mark : doc.sliceString(Math.max(0, doc.length - 2));
   const note = `${gapAfter(before)}${mark}: `;
@@ -90,7 +90,7 @@ export function insertFootnote(view) {
   const used = new Set([...view.state.doc.toString().matchAll(/\[\^(\d+)\]/g)].map(([, number]) => Number(number)));
   let number = 1;
   while (used.has(number)) number += 1;
-  addNote(view, `[^${number}]`, view.state.selection.main.to);
+  beginFootnote(view, `[^${number}]`, view.state.selection.main.to);
 }
 
 /**
@@ -121,7 +121,7 @@ export const footnoteBox = (words) =>
           textContent: at < 0 ? words.writeNote : words.editNote,
         });
         button.addEventListener("click", () => {
-          if (at < 0) addNote(view, mark);
+          if (at < 0) beginFootnote(view, mark);
           else view.dispatch({ selection: { anchor: view.state.doc.lineAt(at).to }, scrollIntoView: true });
           view.focus();
         });

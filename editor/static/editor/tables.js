@@ -33,7 +33,7 @@ export function cellsOf({ doc }, row) {
  * @returns {Range}
  */
 export function textOf(state, { from, to }) {
-  const [, before, words] = /^(\s*\|?[ \t]*)(.*?)[ \t]*\|?[ \t]*$/.exec(state.sliceDoc(from, to)) ?? [];
+  const [, before, words] = /^(\s*\|?[ \t]*)(.*?)[ \t]*\|?[ \t]*$/s.exec(state.sliceDoc(from, to)) ?? [];
   const start = from + (words ? before.length : Math.min(before.length, before.indexOf("|") + 2));
   return { from: start, to: start + words.length };
 }
@@ -68,7 +68,10 @@ export function moveCell(editor, direction) {
   const rows = [...table.getChildren("TableHeader"), ...table.getChildren("TableRow")];
   const cells = rows.flatMap((row) => cellsOf(state, row));
   const { head } = state.selection.main;
-  const next = cells[cells.findLastIndex(({ from }) => from <= head) + direction];
+  // Right before a pipe, the caret is in the cell that ends there, except at the beginning of a row.
+  const isAtStart = rows.some(({ from }) => from === head);
+  const current = cells.findLastIndex(({ from }) => (isAtStart ? from <= head : from < head));
+  const next = cells[current + direction];
   if (next) editor.select(textOf(state, next));
   else if (direction > 0) addRow(editor, table, rows[0]);
   return true;
@@ -84,8 +87,8 @@ export function moveCell(editor, direction) {
 function addRow(editor, table, header) {
   const { state } = editor.view;
   const first = state.doc.lineAt(table.from);
-  // The table can be in a quotation or in a list.
-  const indent = state.sliceDoc(first.from, table.from);
+  // The table can be in a quotation or in a list item.
+  const indent = state.sliceDoc(first.from, table.from).replace(/[^>\s]/g, " ");
   const row = `\n${indent}|${"  |".repeat(cellsOf(state, header).length)}`;
   const end = state.doc.lineAt(table.to).to;
   const caret = indent.length + 3;
