@@ -104,6 +104,14 @@ def test_exported_nodes_are_imported_and_shown(site, client):
     assert answers(client) == {}
 
 
+def test_line_breaks_of_an_earlier_release_are_imported_unchanged(site):
+    records, pieces, clear = site
+    clear()
+    record = changed(records[0], ("metadata", "detail", "text"), "One\r\ntwo\rthree")
+    assert arrive(record, pieces).outcome is Outcome.NEW
+    assert build.stored(record["_id"])["detail"]["text"] == "One\r\ntwo\rthree"
+
+
 @pytest.mark.parametrize(
     ("number", "path", "value"),
     [
