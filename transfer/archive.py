@@ -37,10 +37,14 @@ FILES = (
     NODES := "nodes.jsonl",
     REDIRECTS := "redirects.jsonl",
     OLD_LINKS := "old_links.jsonl",
+    MANUAL_REDIRECTS := "manual_redirects.jsonl",
+    TAGS := "tags.jsonl",
     SETTINGS := "settings.jsonl",
     DISCUSSIONS := "discussions.jsonl",
     PENDING := "pending.jsonl",
 )
+# Archives from early in the development of version 0.1.0 lack these files.
+LATER_FILES = frozenset({MANUAL_REDIRECTS, TAGS})
 _NODE = {"_id": ObjectId, "metadata": dict}
 _KEYS: dict[str, dict[str, type]] = {
     SETTINGS: {"setting": str},
@@ -49,6 +53,8 @@ _KEYS: dict[str, dict[str, type]] = {
     PHOTOS: {**_NODE, "length": int, "sha256": str},
     NODES: {**_NODE, "history": list},
     REDIRECTS: {"_id": dict, "node_id": ObjectId},
+    MANUAL_REDIRECTS: {"url": str, "target": str},
+    TAGS: {"tag": str, "description": str, "renamed_to": str},
     PENDING: {"discussion": str},
 }
 PIECE = 1 << 20
@@ -84,7 +90,7 @@ class Manifest:
 
     def count(self, name: str) -> int:
         """Return the number of documents in a file."""
-        return int(self.files[name]["records"])
+        return int(self.files[name]["records"]) if name in self.files else 0
 
 
 class ArchiveWriter:
@@ -220,7 +226,7 @@ class Archive:
         self._zip = file
         self._sizes = dict(self._list_zip() if self._zip else self._list_folder())
         self.manifest = self._read_manifest()
-        if missing := set(FILES) - set(self._sizes):
+        if missing := set(self.manifest.files) - set(self._sizes):
             raise BadArchive(f"these files are missing: {', '.join(sorted(missing))}")
 
     @classmethod
@@ -243,8 +249,7 @@ class Archive:
         Raises:
             BadArchive: The archive is incomplete, or has been changed.
         """
-        for name in FILES:
-            entry = self.manifest.files[name]
+        for name, entry in self.manifest.files.items():
             sha256 = hashlib.sha256()
             records = 0
             for number, line in enumerate(self.lines(name), start=1):
@@ -285,11 +290,13 @@ class Archive:
             yield _parse_document(name, number, line)
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """Yield the lines of a file.
+        """Yield the lines of a file, or nothing if the archive was made before there was such a file.
 
         Raises:
             BadArchive: The file cannot be read, or a line is too long.
         """
+        if name not in self.manifest.files:
+            return
         with self._open(name) as file:
             while line := file.readline(LONGEST_LINE + 1):
                 if len(line) > LONGEST_LINE:
@@ -329,7 +336,11 @@ class Archive:
         if data.get("version") != VERSION:
             raise BadArchive(f"it has the format version {data.get('version')!r}, but this release reads {VERSION}")
         files = data.get("files")
-        if not isinstance(files, dict) or set(files) != set(FILES) or not all(map(_is_file_entry, files.values())):
+        if (
+            not isinstance(files, dict)
+            or not set(FILES) - LATER_FILES <= set(files) <= set(FILES)
+            or not all(map(_is_file_entry, files.values()))
+        ):
             raise BadArchive(f"{MANIFEST} doesn't describe each file")
         if not isinstance(data.get("made"), str) or not isinstance(data.get("options"), dict):
             raise BadArchive(f"{MANIFEST} lacks its date or source")

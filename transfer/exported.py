@@ -15,9 +15,10 @@ from bson import ObjectId
 from pymongo.collection import Collection
 
 from marginalia.mongo.connection import Document, batched, database
-from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, node_filter
+from nodes.collections import ASSET_FILES, MANUAL_REDIRECTS, NODES, REDIRECTS, REVISIONS, node_filter
 from nodes.content import CONTENT, registry
 from nodes.models import tree
+from nodes.selectors import stored_tags
 
 BATCH = 200
 # A revision is always stored before its node. This is the longest possible time between the two.
@@ -147,6 +148,18 @@ def redirects(selection: Selection, node_ids: frozenset[ObjectId]) -> Iterator[D
         is_old = selection.since is not None and moment is not None and moment < selection.since
         if (redirect["node_id"] in node_ids or is_deleted) and not is_old:
             yield redirect
+
+
+def manual_redirects() -> Iterator[Document]:
+    """Yield the redirects that editors have added, without their hits."""
+    for redirect in database()[MANUAL_REDIRECTS].find().sort("_id", 1):
+        yield {"url": redirect["_id"], "target": redirect["target"]}
+
+
+def tags() -> Iterator[Document]:
+    """Yield the descriptions and the former names of tags."""
+    for tag in stored_tags.all_stored():
+        yield {"tag": tag.name, "description": tag.description, "renamed_to": tag.renamed_to}
 
 
 def exists(id: ObjectId) -> bool:

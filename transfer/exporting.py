@@ -26,6 +26,7 @@ from photos.assets.reader import MissingChunk
 from transfer import exported, importing_photos
 from transfer.archive import (
     DISCUSSIONS,
+    MANUAL_REDIRECTS,
     NODES,
     OLD_LINKS,
     PENDING,
@@ -34,6 +35,7 @@ from transfer.archive import (
     REVISIONS,
     SECTIONS,
     SETTINGS,
+    TAGS,
     ArchiveWriter,
     LineWriter,
     Manifest,
@@ -115,6 +117,8 @@ class Export:
         self._write(REVISIONS, exported.revisions(self.selection, sorted(ids)))
         self._write(REDIRECTS, exported.redirects(self.selection, ids))
         self._write(OLD_LINKS, (link for link in old_links.all_links() if link["node_id"] in ids))
+        self._write(MANUAL_REDIRECTS, exported.manual_redirects() if self.selection.ids is None else ())
+        self._write(TAGS, exported.tags() if self.selection.ids is None else ())
         self._write(SETTINGS, _settings() if self.selection.ids is None else ())
         self._discussions()
         self._write(

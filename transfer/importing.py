@@ -25,15 +25,21 @@ from marginalia.comments.posting import policy
 from marginalia.comments.types import Target
 from marginalia.mongo.reading import MALFORMED
 from nodes import setting_fields
+from nodes.access import System
+from nodes.actions import SaveRedirect
 from nodes.content import CONTENT
-from nodes.errors import TooBusy
+from nodes.errors import NodeError, TooBusy
 from nodes.models import Node, Photo, stored_site
 from nodes.models.stored_site import StoredSettings
+from nodes.selectors import manual_redirects, stored_tags
+from nodes.services import tags as tag_services
 from nodes.services.site import SettingsConflict, invalidate, save_settings
+from nodes.tags import LONGEST_DESCRIPTION, normalized
 from transfer import exported, importing_nodes, importing_photos
 from transfer.archive import (
     DISCUSSIONS,
     FILES,
+    MANUAL_REDIRECTS,
     NODES,
     OLD_LINKS,
     PENDING,
@@ -42,6 +48,7 @@ from transfer.archive import (
     REVISIONS,
     SECTIONS,
     SETTINGS,
+    TAGS,
     Archive,
 )
 from transfer.importing_nodes import ImportResult, Outcome, Unstored
@@ -151,6 +158,8 @@ class Import:
             NODES: import_node,
             REDIRECTS: partial(importing_nodes.import_redirect, dry_run=self.dry_run),
             OLD_LINKS: self._old_link,
+            MANUAL_REDIRECTS: self._manual_redirect,
+            TAGS: self._tag,
             SETTINGS: self._setting,
             PENDING: self._pending,
         }
@@ -211,6 +220,36 @@ class Import:
         except ValueError as error:
             return ImportResult(Outcome.SKIPPED, label, str(error))
         return ImportResult(Outcome.NEW if is_new else Outcome.SAME, label)
+
+    def _manual_redirect(self, record: dict[str, Any]) -> ImportResult:
+        label = f"the redirect from {record['url']}"[:200]
+        if (stored := manual_redirects.get(record["url"])) and stored.target == record["target"]:
+            return ImportResult(Outcome.SAME, label)
+        action = SaveRedirect(user=System("import"), url=record["url"], target=record["target"])
+        try:
+            if self.dry_run:
+                action.check()
+            else:
+                action.execute()
+        except NodeError as error:
+            return ImportResult(Outcome.SKIPPED, label, str(error))
+        return ImportResult(Outcome.NEW, label)
+
+    def _tag(self, record: dict[str, Any]) -> ImportResult:
+        name, description, renamed_to = record["tag"], record["description"], record["renamed_to"]
+        label = f"the tag {name}"[:200]
+        stored = stored_tags.get(name)
+        if stored.nonce and (stored.description, stored.renamed_to) == (description, renamed_to):
+            return ImportResult(Outcome.SAME, label)
+        if stored.nonce:
+            return ImportResult(Outcome.SKIPPED, label, "it has another description or name here")
+        if not name or normalized(name) != name or normalized(renamed_to) != renamed_to:
+            return ImportResult(Outcome.SKIPPED, label, "this isn't a tag")
+        if len(description) > LONGEST_DESCRIPTION:
+            return ImportResult(Outcome.SKIPPED, label, "its description is too long")
+        if not self.dry_run:
+            tag_services.import_tag(name, description, renamed_to)
+        return ImportResult(Outcome.NEW, label)
 
     def _setting(self, record: dict[str, Any]) -> ImportResult:
         name = record["setting"]

@@ -53,6 +53,15 @@ def describe(name: str, description: str, seen: ObjectId | None) -> ObjectId:
     return nonce
 
 
+def import_tag(name: str, description: str, renamed_to: str) -> None:
+    """Store the description and the new name of a tag from another site, unless something is stored about the tag."""
+    fields = {"nonce": ObjectId(), "description": description}
+    if renamed_to:
+        fields["renamed_to"] = renamed_to
+    with suppress(DuplicateKeyError):
+        database()[TAGS].insert_one({"_id": name, **fields})
+
+
 def check_new_name(name: str, new_name: str) -> None:
     """Check whether the tag `name` can be renamed to `new_name`.
 

@@ -18,9 +18,11 @@ from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
+from nodes.access import System
+from nodes.actions import SaveRedirect
 from nodes.models import tree
 from nodes.models.stored_site import StoredSettings
-from nodes.services import drafts
+from nodes.services import drafts, tags
 from nodes.services.site import save_settings
 from nodes.types import TagChange
 from photos.services import photos
@@ -86,6 +88,10 @@ def site(formats: tuple[str, ...] = ("jpeg",)) -> dict[str, ObjectId]:
     menu = [{"label": "News", "target": f"node:{ids['news']}"}, {"label": "Out", "target": "https://example.org/"}]
     chosen = {"name": "Lakes", "share_picture": first, "menu": menu, "accent": "#7a2233", "posts_per_page": 7}
     save_settings(chosen, {name: usual[name] for name in chosen})
+    SaveRedirect(user=System("A"), url="/gone", target="/news").execute()
+    SaveRedirect(user=System("A"), url="/away", target="https://example.org/").execute()
+    tags.describe("a", "The first", None)
+    tags.import_tag("alpha", "", "a")
     link = {"path": "2009/lake", "source": "old", "host": "old.example.org", "node_id": ids["page"]}
     database()["wordpress.links"].insert_one(link)
     return ids

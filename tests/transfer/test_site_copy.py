@@ -1,6 +1,7 @@
 """export_site and import_site: copying a site from one database to another, with any content and any interruption."""
 
 import hashlib
+import json
 import tracemalloc
 from datetime import timedelta
 from functools import partial
@@ -22,9 +23,10 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import client, database
 from marginalia.mongo.management.base import COULD_NOT_RUN, FOUND_PROBLEMS
 from nodes.access import System
+from nodes.actions import SaveRedirect
 from nodes.models import tree
-from nodes.selectors import references
-from nodes.services import editing, integrity, trash
+from nodes.selectors import manual_redirects, references, stored_tags
+from nodes.services import editing, integrity, tags, trash
 from nodes.types import TagChange
 from photos.actions import ReplaceFile, UploadFile
 from photos.services.sweeping import sweep
@@ -38,13 +40,25 @@ from tests.support.site_copy import (
     LAYOUTS,
     change_file,
     change_file_and_manifest,
+    change_records,
     empty,
     read,
     run,
     site,
     target,
 )
-from transfer.archive import DISCUSSIONS, NODES, PENDING, PHOTOS, REVISIONS, SECTIONS
+from transfer.archive import (
+    DISCUSSIONS,
+    LATER_FILES,
+    MANIFEST,
+    MANUAL_REDIRECTS,
+    NODES,
+    PENDING,
+    PHOTOS,
+    REVISIONS,
+    SECTIONS,
+    TAGS,
+)
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -442,3 +456,52 @@ def test_file_whose_type_lies_is_skipped(tmp_path):
     _code, said = run("import_site", tmp_path / "one")
     assert "its file is a different one" in said
     assert database()["cms.assets.files"].count_documents({"metadata.type": "file"}) == 0
+
+
+def test_redirects_and_tags_are_imported_and_local_ones_kept(tmp_path, mongo):
+    site()
+    path = tmp_path / "site"
+    assert run("export_site", path)[0] == 0
+    empty()
+    SaveRedirect(user=System("A"), url="/away", target="https://example.com/").execute()
+    tags.describe("a", "Ours", None)
+    code, said = run("import_site", path)
+    assert code == 1
+    assert "the redirect from /away: “/away” already redirects to https://example.com/." in said
+    assert "the tag a: it has another description or name here" in said
+    assert manual_redirects.get("/gone").target.startswith("node:")
+    assert stored_tags.get("alpha").renamed_to == "a"
+    assert stored_tags.get("a").description == "Ours"
+
+
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        (MANUAL_REDIRECTS, {"url": "/x", "target": "javascript:alert(1)"}),
+        (MANUAL_REDIRECTS, {"url": "/admin/x", "target": "https://example.org/"}),
+        (TAGS, {"tag": "a,b", "description": "", "renamed_to": ""}),
+        (TAGS, {"tag": "b", "description": "", "renamed_to": " b "}),
+        (TAGS, {"tag": "b", "description": "x" * 1_001, "renamed_to": ""}),
+    ],
+)
+def test_unusable_redirects_and_tags_are_skipped(tmp_path, mongo, name, record):
+    path = tmp_path / "site"
+    assert run("export_site", path)[0] == 0
+    change_records(path, name, lambda records: records.append(record))
+    code, said = run("import_site", path)
+    assert code == 1
+    assert "1 skipped" in said
+    assert mongo["cms.manual_redirects"].count_documents({}) == mongo["cms.tags"].count_documents({}) == 0
+
+
+def test_archive_from_before_redirects_and_tags_is_imported(tmp_path):
+    build.node(slug="page")
+    path = tmp_path / "site"
+    run("export_site", path)
+    manifest = json.loads((path / MANIFEST).read_text())
+    for name in LATER_FILES:
+        (path / name).unlink()
+        del manifest["files"][name]
+    (path / MANIFEST).write_text(json.dumps(manifest))
+    empty()
+    assert run("import_site", path)[0] == 0
