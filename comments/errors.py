@@ -76,6 +76,12 @@ class DiscussionClosed(CommentError):
     sentence = _("This discussion is closed.")
 
 
+class TooManyLocked(CommentError):
+    """Too many threads of a discussion are locked."""
+
+    sentence = _("Too many threads of this discussion are locked. Unlock one, or close the discussion.")
+
+
 class DiscussionBusy(CommentError):
     """The request had to wait too long, for example because too many writes are in progress. It can be sent again."""
 

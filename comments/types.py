@@ -188,6 +188,52 @@ class Comment:
         return self.slug.rpartition("/")[2]
 
 
+# The longest time between two comments of a writer in a slow discussion, in seconds.
+MAX_SLOW_SECONDS = 7 * 24 * 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class Restrictions:
+    """What moderators have set for one discussion, in addition to its policy. They can comment without restrictions.
+
+    Attributes:
+        slow_seconds: The number of seconds that writers have to wait between two comments, or 0.
+        hold_until: The time until which every comment needs approval, or None.
+        hours: The daily hours in which comments are accepted, or None: the first and the last minute, as minutes after
+            midnight in the current time zone. If the first minute is greater, the hours include midnight.
+        pinned: The slug of the comment that is shown above the others, or "".
+        locked: The slugs of comments whose threads accept no replies.
+    """
+
+    slow_seconds: int = 0
+    hold_until: datetime | None = None
+    hours: tuple[int, int] | None = None
+    pinned: str = ""
+    locked: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a number is out of range, or if `hold_until` has no time zone."""
+        if not 0 <= self.slow_seconds <= MAX_SLOW_SECONDS:
+            raise ValueError(f"slow_seconds must be between 0 and {MAX_SLOW_SECONDS}")
+        if self.hold_until and self.hold_until.tzinfo is None:
+            raise ValueError("hold_until needs a time zone")
+        if self.hours and not (0 <= min(self.hours) < max(self.hours) < 24 * 60):
+            raise ValueError("hours must be two different minutes of a day")
+
+    def is_locked(self, slug: str) -> bool:
+        """Return whether the comment `slug` is in a locked thread."""
+        return any(slug == locked or slug.startswith(f"{locked}/") for locked in self.locked)
+
+
+class RestrictionChanges(TypedDict, total=False):
+    """Keyword arguments of `Backend.restrict`: the fields of Restrictions that can be replaced."""
+
+    slow_seconds: int
+    hold_until: datetime | None
+    hours: tuple[int, int] | None
+    pinned: str
+
+
 @dataclass(frozen=True, slots=True)
 class Discussion:
     """The discussion of a target. The discussion might not be stored yet.
@@ -214,6 +260,7 @@ class Discussion:
     epoch: int = 0
     moving: str = ""
     writing: bool = False
+    restrictions: Restrictions = field(default_factory=Restrictions)
 
 
 class PageQuery(TypedDict, total=False):

@@ -7,7 +7,7 @@ from django.urls import URLPattern, path
 
 from marginalia.comments import feeds
 from marginalia.comments.converters import COMMENT_PATH, TARGET_PATH
-from marginalia.comments.moderation.views import approve
+from marginalia.comments.moderation.views import approve, manage, moderate
 from marginalia.comments.notices.views import subscribe, unsubscribe
 from marginalia.comments.posting.change_views import delete, edit, flag
 from marginalia.comments.posting.views import done, form, post
@@ -36,6 +36,8 @@ urlpatterns = [
     _route(f"delete/{COMMENT_PATH}", delete, name="comments-delete"),
     _route(f"flag/{COMMENT_PATH}", flag, name="comments-flag"),
     _route("approve/<str:held_id>", approve, name="comments-approve"),
+    _route(f"moderate/{COMMENT_PATH}", moderate, name="comments-moderate"),
+    _route(f"manage/{TARGET_PATH}", manage, name="comments-manage"),
     _route("subscribe/<str:signed>", subscribe, name="comments-subscribe"),
     _route("unsubscribe/<str:signed>", unsubscribe, name="comments-unsubscribe"),
     _route(f"feed/{TARGET_PATH}", feeds.discussion, name="comments-feed"),

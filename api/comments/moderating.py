@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
@@ -17,7 +18,7 @@ from marginalia.comments.errors import CommentNotFound
 from marginalia.comments.moderation import actions, pending
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Verdict
+from marginalia.comments.types import RestrictionChanges, Restrictions, Target, Verdict
 
 DEFAULT_LIMIT, MAX_LIMIT = 25, 100
 QUEUES = (Verdict.WAITING, Verdict.SPAM, Verdict.REJECTED)
@@ -89,6 +90,66 @@ def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:
         {"id": item.id, "done": item.id not in reasons, "reason": reasons.get(item.id)} for item in decisions.items
     ]
     return responses.json_response(request, {"items": items})
+
+
+@router.get(
+    "/nodes/{node_id}/discussion",
+    auth=ACCOUNTS,
+    operation_id="comments_get_discussion",
+    url_name="api-discussion",
+    response=shapes.ManagedDiscussion,
+    summary="Read the restrictions of a discussion",
+)
+@refusals.as_problems()
+def managed(request: HttpRequest, node_id: NodeId) -> HttpResponse:
+    """Return a discussion with what moderators have set for it."""
+    _moderator(request)
+    return _managed_response(request, *load_target(node_id))
+
+
+@router.post(
+    "/nodes/{node_id}/discussion",
+    auth=ACCOUNTS,
+    operation_id="comments_change_discussion",
+    response=shapes.ManagedDiscussion,
+    summary="Restrict a discussion, lock a thread or pin a comment",
+)
+@refusals.as_problems()
+def manage(request: HttpRequest, node_id: NodeId, changes: shapes.DiscussionChanges) -> HttpResponse:
+    """Open or close a discussion, change its restrictions, and lock or unlock a thread.
+
+    You can safely send the request again.
+    """
+    moderator = _moderator(request)
+    target, obj = load_target(node_id)
+    sent = changes.model_dump(exclude_unset=True)
+    restrictions: RestrictionChanges = {}
+    if "slow_seconds" in sent:
+        restrictions["slow_seconds"] = changes.slow_seconds
+    if "hold_until" in sent:
+        restrictions["hold_until"] = changes.hold_until
+    if "hours" in sent:
+        restrictions["hours"] = (_minutes(changes.hours.begin), _minutes(changes.hours.end)) if changes.hours else None
+    if "pinned" in sent:
+        restrictions["pinned"] = changes.pinned
+    try:
+        Restrictions(**restrictions)
+    except ValueError as error:
+        raise Problem("invalid", errors=[("body", f"{error}.")]) from error
+    actions.change_discussion(moderator, target, is_open=sent.get("open"), **restrictions)
+    for slug, locked in ((changes.lock, True), (changes.unlock, False)):
+        if slug:
+            actions.lock_thread(moderator, target, slug, locked=locked)
+    return _managed_response(request, target, obj)
+
+
+def _managed_response(request: HttpRequest, target: Target, obj: Model) -> HttpResponse:
+    discussion = selectors.discussion(target)
+    return responses.json_response(request, presenting.serialize_managed(target, obj, discussion))
+
+
+def _minutes(clock: str) -> int:
+    return 60 * int(clock[:2]) + int(clock[3:])
 
 
 @router.post(

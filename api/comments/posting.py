@@ -22,7 +22,8 @@ from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS, ANYONE, Principal
 from api.rights.scopes import Scope
-from marginalia.comments.posting import own, policy, services
+from marginalia.comments.moderators import is_moderator
+from marginalia.comments.posting import own, services
 from marginalia.comments.posting.forms import CommentForm, EditForm, user_key
 from marginalia.comments.posting.services import Refused, Sender
 from marginalia.comments.posting.tokens import FormToken
@@ -111,7 +112,7 @@ def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sen
         CommentNotFound: There is no such comment.
     """
     principal = principals.current(request)
-    if not policy.is_moderator(principal):
+    if not is_moderator(principal):
         principals.require_scope(request, Scope.WRITE)
     target, obj = load_target(node_id)
     comment = own.find_held(target, slug, (), principal) or selectors.get(target, slug)

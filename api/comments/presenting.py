@@ -1,6 +1,7 @@
 """Convert comments to JSON, using the schemas in api/comments/shapes.py."""
 
 from collections.abc import Collection
+from dataclasses import asdict
 from typing import Any
 
 from django.db.models import Model
@@ -14,7 +15,7 @@ from api.rights.principals import Principal
 from api.rights.scopes import OF_NODES
 from marginalia.comments import conf
 from marginalia.comments.moderation.pending import Case
-from marginalia.comments.posting import policy
+from marginalia.comments.moderators import is_moderator
 from marginalia.comments.posting.forms import user_key
 from marginalia.comments.reading import links
 from marginalia.comments.reading.lists import Subject
@@ -25,6 +26,18 @@ def serialize_discussion(target: Target, obj: Model, discussion: Discussion) -> 
     """Return a discussion's data, without its comments."""
     is_open = Subject(target, obj).is_open(discussion)
     return {"node": target.pk, "count": discussion.count, "open": is_open, "order": discussion.order}
+
+
+def serialize_managed(target: Target, obj: Model, discussion: Discussion) -> dict[str, Any]:
+    """Return a discussion's data with its restrictions."""
+    given = discussion.restrictions
+    hours = dict(zip(("begin", "end"), map(_minute, given.hours), strict=True)) if given.hours else None
+    restrictions = {**asdict(given), "hours": hours, "locked": list(given.locked)}
+    return {**serialize_discussion(target, obj, discussion), "restrictions": restrictions}
+
+
+def _minute(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}"
 
 
 def serialize_comments(
@@ -116,4 +129,4 @@ def can_see_own(principal: Principal) -> bool:
 def _can_see_source(request: HttpRequest, comment: Comment | HeldComment) -> bool:
     principal = principals.current(request)
     is_own = principal.is_authenticated and comment.author.id == user_key(principal)
-    return (is_own and can_see_own(principal)) or policy.is_moderator(principal)
+    return (is_own and can_see_own(principal)) or is_moderator(principal)

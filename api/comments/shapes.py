@@ -3,9 +3,10 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import AwareDatetime, Field, StrictBool, StrictInt
 
 from api.schemas.shapes import Id, Shape
+from marginalia.comments.types import MAX_SLOW_SECONDS
 
 # These values are part of the API, so they are listed explicitly. If you add a value in marginalia.comments.types, add
 # it here, too.
@@ -76,6 +77,49 @@ class Discussion(Shape):
     count: int
     open: bool
     order: Order
+
+
+Minute = Annotated[
+    str, Field(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["08:30"], description="In the site's time zone.")
+]
+
+
+class Hours(Shape):
+    """The daily hours in which comments are accepted."""
+
+    begin: Minute
+    end: Minute
+
+
+class Restrictions(Shape):
+    """What moderators have set for one discussion. Comments by moderators aren't restricted.
+
+    `pinned` is the comment shown above the others, or "". Nobody can reply below the comments in `locked`.
+    """
+
+    slow_seconds: int
+    hold_until: datetime | None
+    hours: Hours | None
+    pinned: Slug | Literal[""]
+    locked: list[Slug]
+
+
+class ManagedDiscussion(Discussion):
+    """A node's discussion with its restrictions."""
+
+    restrictions: Restrictions
+
+
+class DiscussionChanges(Shape):
+    """Changes to a discussion. Settings that aren't sent don't change. `lock` and `unlock` are slugs of comments."""
+
+    open: StrictBool = True
+    slow_seconds: StrictInt = Field(0, ge=0, le=MAX_SLOW_SECONDS)
+    hold_until: AwareDatetime | None = None
+    hours: Hours | None = None
+    pinned: Slug | Literal[""] = ""
+    lock: Slug | None = None
+    unlock: Slug | None = None
 
 
 class Comments(Shape):

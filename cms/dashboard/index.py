@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from editor import extensions, working_copies
 from marginalia.comments.moderation import pending
-from marginalia.comments.posting.policy import is_moderator
+from marginalia.comments.moderators import is_moderator
 from marginalia.markup.characters import is_blank
 from marginalia.mongo.clock import now
 from marginalia.tasks import queue

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from cms.dashboard.navigation import Link, Rail
 from editor.settings import SettingsForm
 from marginalia.comments.moderation import pending
-from marginalia.comments.posting.policy import is_moderator
+from marginalia.comments.moderators import is_moderator
 from marginalia.comments.reading import selectors as comments
 from marginalia.comments.types import Comment, HeldComment
 from marginalia.markup.text import fold

@@ -22,9 +22,9 @@ from marginalia.comments.converters import COMMENT_PATH
 from marginalia.comments.errors import CommentError, CommentNotFound
 from marginalia.comments.models import Moderation
 from marginalia.comments.moderation import actions, pending
+from marginalia.comments.moderators import is_moderator
 from marginalia.comments.posting import flags, forms, services
 from marginalia.comments.posting.forms import EditForm
-from marginalia.comments.posting.policy import is_moderator
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, FlaggedComment, Target, Verdict

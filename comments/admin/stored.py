@@ -18,8 +18,8 @@ from marginalia.comments.admin.lists import CheckedList, CheckedLists
 from marginalia.comments.backends import layout_classes
 from marginalia.comments.errors import CommentError
 from marginalia.comments.models.stored import StoredBucket, StoredComment, StoredDiscussion
+from marginalia.comments.moderators import is_moderator
 from marginalia.comments.operations import converting
-from marginalia.comments.posting.policy import is_moderator
 from marginalia.comments.types import Order, Target
 
 

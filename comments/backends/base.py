@@ -37,6 +37,7 @@ from marginalia.comments.types import (
     PageQuery,
     PostResult,
     ReplacedComment,
+    RestrictionChanges,
     Target,
     Verdict,
 )
@@ -143,6 +144,17 @@ class Backend(Protocol):
 
     def open(self, target: Target) -> None:
         """Reopen a closed discussion, so that it accepts new comments."""
+
+    def restrict(self, target: Target, **changes: Unpack[RestrictionChanges]) -> None:
+        """Change restrictions of a discussion. Create the discussion if it does not exist."""
+
+    def lock_thread(self, target: Target, slug: str, *, locked: bool) -> None:
+        """Lock or unlock the thread of a comment.
+
+        Raises:
+            CommentNotFound: The comment does not exist.
+            TooManyLocked: MAX_LOCKED other threads of the discussion are locked.
+        """
 
     def delete_discussion(self, target: Target) -> int:
         """Delete the discussion of a permanently deleted target, including queued comments and the history.

@@ -20,11 +20,13 @@ from pymongo.errors import DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
 from marginalia.comments.backends.stored import Document, Place, Storage, read_place
-from marginalia.comments.errors import CommentNotFound, DiscussionBusy, DiscussionClosed
-from marginalia.comments.types import Order, Target
+from marginalia.comments.errors import CommentNotFound, DiscussionBusy, DiscussionClosed, TooManyLocked
+from marginalia.comments.types import Order, RestrictionChanges, Target
 from marginalia.mongo.clock import now
 
 MAX_CLAIMS = 1_000
+# Maximum number of locked threads in a discussion.
+MAX_LOCKED = 200
 # Maximum length of the list of comments that a converter has to copy again. When the list is full, writers have to
 # wait. The limit keeps writes fast, because each write rewrites the whole list.
 MAX_TOUCHED = 300
@@ -135,6 +137,26 @@ class Discussions:
         """Set the state of a discussion ("open" or "closed"). Create the discussion if it does not exist."""
         self.begin(target)
         self.collection.update_one({"_id": target.id}, {"$set": {"state": state, "version": ObjectId()}})
+
+    def restrict(self, target: Target, changes: RestrictionChanges) -> None:
+        """Change restrictions of a discussion. Create the discussion if it does not exist."""
+        self.begin(target)
+        stored = {f"restrictions.{name}": value for name, value in changes.items()}
+        self.collection.update_one({"_id": target.id}, {"$set": {**stored, "version": ObjectId()}})
+
+    def lock_thread(self, target: Target, slug: str, *, locked: bool) -> None:
+        """Lock or unlock the thread of a comment.
+
+        Raises:
+            TooManyLocked: MAX_LOCKED other threads of the discussion are locked.
+        """
+        operator = "$addToSet" if locked else "$pull"
+        # Locking a locked thread again is always possible.
+        room = [{f"restrictions.locked.{MAX_LOCKED - 1}": {"$exists": False}}, {"restrictions.locked": slug}]
+        query = {"_id": target.id, **({"$or": room} if locked else {})}
+        update = {operator: {"restrictions.locked": slug}, "$set": {"version": ObjectId()}}
+        if not self.collection.update_one(query, update).matched_count and locked:
+            raise TooManyLocked(str(target))
 
     # Claims ----------------------------------------------------------------------------------------------------------
 

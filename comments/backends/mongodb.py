@@ -1,6 +1,6 @@
 """The MongoDB backend, composed of mixin classes."""
 
-from typing import Any
+from typing import Any, Unpack
 
 from marginalia.comments.backends.beside import Flags, IpHashes, Lessons, Subscriptions
 from marginalia.comments.backends.reading.across import Across
@@ -11,7 +11,7 @@ from marginalia.comments.backends.upkeep.conversions import Conversions
 from marginalia.comments.backends.upkeep.repairing import Repairing
 from marginalia.comments.backends.writing.importing import Importing
 from marginalia.comments.backends.writing.pending import Pending
-from marginalia.comments.types import Target
+from marginalia.comments.types import RestrictionChanges, Target
 
 
 class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
@@ -29,6 +29,14 @@ class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
 
     def open(self, target: Target) -> None:
         self.store.discussions.set_state(target, "open")
+
+    def restrict(self, target: Target, **changes: Unpack[RestrictionChanges]) -> None:
+        self.store.discussions.restrict(target, changes)
+
+    def lock_thread(self, target: Target, slug: str, *, locked: bool) -> None:
+        if locked:
+            self.get(target, slug)
+        self.store.discussions.lock_thread(target, slug, locked=locked)
 
     def delete_discussion(self, target: Target) -> int:
         discussion = self.store.discussions.find(target)

@@ -19,6 +19,7 @@ from marginalia.comments.types import (
     NewComment,
     Order,
     ReplacedComment,
+    Restrictions,
     State,
     Target,
     Verdict,
@@ -224,7 +225,16 @@ def read_discussion(document: Mapping[str, Any]) -> Discussion:
             epoch=int(document["epoch"]),
             moving=(document.get("moving") or {}).get("to", ""),
             writing=bool(document.get("claims")),
+            restrictions=_read_restrictions(document.get("restrictions", {})),
         )
+
+
+def _read_restrictions(stored: Mapping[str, Any]) -> Restrictions:
+    known = {name: stored[name] for name in ("slow_seconds", "hold_until", "pinned") if name in stored}
+    begin, end = stored.get("hours") or (0, 0)
+    return Restrictions(
+        **known, hours=(int(begin), int(end)) if stored.get("hours") else None, locked=tuple(stored.get("locked", ()))
+    )
 
 
 def read_place(document: Mapping[str, Any]) -> Place:

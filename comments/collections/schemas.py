@@ -79,6 +79,18 @@ DISCUSSION = document(
         ),
         "leftovers": array_of(document({"schema": _LAYOUT, "order": _ORDER, "epoch": INTEGER, "due": DATE})),
     },
+    {
+        "restrictions": document(
+            {},
+            {
+                "slow_seconds": INTEGER,
+                "hold_until": optional(DATE),
+                "hours": optional(array_of(INTEGER)),
+                "pinned": TEXT,
+                "locked": array_of(TEXT),
+            },
+        )
+    },
 )
 COMMENT = document(_IN_DISCUSSION | _COMMENT)
 # `page` is a number in chronological buckets, and a full slug in threaded buckets. The validator does not check the

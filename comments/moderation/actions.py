@@ -4,6 +4,7 @@ Each action checks the permission and makes the change. Some actions also notify
 """
 
 from collections.abc import Iterable
+from typing import Unpack
 
 from django.core.exceptions import PermissionDenied
 
@@ -11,10 +12,10 @@ from marginalia.comments import signals
 from marginalia.comments.moderation import pending
 from marginalia.comments.moderation.pending import Decisions
 from marginalia.comments.notices import mails
-from marginalia.comments.posting import flags, forms, services
+from marginalia.comments.posting import flags, forms, services, spam
 from marginalia.comments.posting.services import Sender
-from marginalia.comments.reading import links
-from marginalia.comments.types import Comment, Target, Verdict
+from marginalia.comments.reading import links, selectors
+from marginalia.comments.types import Comment, RestrictionChanges, Target, Verdict
 
 
 def decide(sender: Sender, action: str, ids: Iterable[str], *, seen: Verdict) -> Decisions:
@@ -69,6 +70,58 @@ def edit(sender: Sender, target: Target, slug: str, *, text: str, rev: int, nonc
     comment = services.edit(target, slug, source=text, rev=rev, token=nonce, by=_check(sender))
     flags.clear(target, slug)
     return comment
+
+
+def mark_spam(sender: Sender, target: Target, slug: str, *, rev: int | None = None) -> Comment:
+    """Remove a public comment as spam, from which the spam rules learn. The arguments are the same as for `restore`.
+
+    Raises:
+        PermissionDenied: The sender is not a moderator.
+        CommentError: The comment can't be removed.
+    """
+    by = _check(sender)
+    comment = selectors.get(target, slug)
+    removed = services.remove(target, slug, rev=rev, by=by)
+    if not comment.removed:
+        spam.learn(comment, Verdict.SPAM)
+    flags.clear(target, slug)
+    _send(sender, removed, "removal")
+    return removed
+
+
+def lock_thread(sender: Sender, target: Target, slug: str, *, locked: bool) -> None:
+    """Lock or unlock the thread of a comment.
+
+    Raises:
+        PermissionDenied: The sender is not a moderator.
+        CommentError: The comment doesn't exist, or too many threads are locked.
+    """
+    _check(sender)
+    services.lock_thread(target, slug, locked=locked)
+
+
+def change_discussion(
+    sender: Sender, target: Target, *, is_open: bool | None = None, **changes: Unpack[RestrictionChanges]
+) -> None:
+    """Open or close a discussion, and change its restrictions (`types.Restrictions`).
+
+    Args:
+        sender: The sender of the request.
+        target: The target of the discussion.
+        is_open: Whether the discussion accepts comments. If it is None, this isn't changed.
+        **changes: The restrictions to change.
+
+    Raises:
+        PermissionDenied: The sender is not a moderator.
+        CommentNotFound: The comment to pin doesn't exist.
+    """
+    _check(sender)
+    if pinned := changes.get("pinned"):
+        selectors.get(target, pinned)
+    if is_open is not None:
+        (services.open if is_open else services.close)(target)
+    if changes:
+        services.restrict(target, **changes)
 
 
 def clear_flags(sender: Sender, target: Target, slug: str) -> None:

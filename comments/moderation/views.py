@@ -1,20 +1,29 @@
-"""The page linked from emails to moderators. It shows a pending comment, and a button that publishes the comment."""
+"""Pages for moderators outside of the admin: decisions about a single comment, and the settings of a discussion."""
+
+from collections.abc import Callable
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from marginalia.comments import targets
 from marginalia.comments.errors import CommentNotFound, HeldChanged
 from marginalia.comments.moderation import actions
-from marginalia.comments.posting import forms, policy
+from marginalia.comments.moderation.forms import DiscussionForm
+from marginalia.comments.moderators import MODERATE
+from marginalia.comments.posting import forms, services
 from marginalia.comments.posting.change_views import confirmation_page, get_or_post
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import selectors
-from marginalia.comments.reading.views import comment_url
+from marginalia.comments.reading.lists import ANCHOR
+from marginalia.comments.reading.views import comment_url, get_comment_or_404
+from marginalia.comments.types import Comment, Target
+from marginalia.comments.views import get_target_or_404, page, personal
 
 
-@permission_required(policy.MODERATE)
+@permission_required(MODERATE)
 @get_or_post
 def approve(request: HttpRequest, held_id: str) -> HttpResponse:
     """Show a pending comment to a moderator. On POST, publish the comment."""
@@ -35,6 +44,86 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
             )
         return HttpResponseRedirect(comment_url(comment.target, obj, comment.slug))
     return confirmation_page(request, held, obj, _("Publish this comment?"), _("Publish"))
+
+
+def _hide(sender: Sender, comment: Comment, rev: int) -> None:
+    services.delete(sender, comment, rev=rev)
+
+
+def _mark_spam(sender: Sender, comment: Comment, rev: int) -> None:
+    actions.mark_spam(sender, comment.target, comment.slug, rev=rev)
+
+
+def _lock(sender: Sender, comment: Comment, rev: int) -> None:
+    actions.lock_thread(sender, comment.target, comment.slug, locked=True)
+
+
+def _unlock(sender: Sender, comment: Comment, rev: int) -> None:
+    actions.lock_thread(sender, comment.target, comment.slug, locked=False)
+
+
+def _pin(sender: Sender, comment: Comment, rev: int) -> None:
+    actions.change_discussion(sender, comment.target, pinned=comment.slug)
+
+
+# The question, the text of the button, and the function, by the value of the parameter `do`.
+DECISIONS: dict[str, tuple[str | Promise, str | Promise, Callable[[Sender, Comment, int], None]]] = {
+    "hide": (gettext_lazy("Hide this comment?"), gettext_lazy("Hide"), _hide),
+    "spam": (gettext_lazy("Hide this comment as spam?"), gettext_lazy("Spam"), _mark_spam),
+    "lock": (gettext_lazy("Lock this thread, so that nobody can reply?"), gettext_lazy("Lock thread"), _lock),
+    "unlock": (gettext_lazy("Unlock this thread?"), gettext_lazy("Unlock thread"), _unlock),
+    "pin": (gettext_lazy("Show this comment above all others?"), gettext_lazy("Pin"), _pin),
+}
+
+
+@permission_required(MODERATE)
+@get_or_post
+def moderate(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
+    """Ask a moderator to confirm a decision about a public comment. On POST, make the decision."""
+    comment, obj = get_comment_or_404(label, pk, slug)
+    if request.GET.get("do") not in DECISIONS:
+        raise Http404
+    question, answer, decide = DECISIONS[request.GET["do"]]
+    if request.method == "POST":
+        decide(Sender(request, ()), comment, _seen_revision(request))
+        return HttpResponseRedirect(comment_url(comment.target, obj, comment.slug))
+    return confirmation_page(request, comment, obj, str(question), str(answer))
+
+
+@permission_required(MODERATE)
+@get_or_post
+def manage(request: HttpRequest, label: str, pk: str) -> HttpResponse:
+    """Show moderators the restrictions of a discussion. On POST, change them."""
+    target, obj = get_target_or_404(label, pk)
+    sender = Sender(request, ())
+    discussion = selectors.discussion(target)
+    is_form = request.method == "POST" and "save" in request.POST
+    form = DiscussionForm(discussion, request.POST if is_form else None)
+    if is_form and form.is_valid():
+        is_open = form.cleaned_data["is_open"] if "is_open" in form.changed_data else None
+        actions.change_discussion(sender, target, is_open=is_open, **form.changes())
+        return HttpResponseRedirect(f"{obj.get_absolute_url()}#{ANCHOR}")
+    if request.method == "POST" and not is_form:
+        if "unpin" in request.POST:
+            actions.change_discussion(sender, target, pinned="")
+        if unlocked := request.POST.get("unlock"):
+            actions.lock_thread(sender, target, unlocked, locked=False)
+        return HttpResponseRedirect(request.path)
+    context = {
+        "obj": obj,
+        "form": form,
+        "locked": [(slug, _comment(target, slug)) for slug in discussion.restrictions.locked],
+        "pinned": _comment(target, discussion.restrictions.pinned),
+        "is_pinned": bool(discussion.restrictions.pinned),
+    }
+    return personal(page(request, target, "manage", context, status=422 if form.errors else 200))
+
+
+def _comment(target: Target, slug: str) -> Comment | None:
+    try:
+        return selectors.get(target, slug) if slug else None
+    except CommentNotFound:
+        return None
 
 
 def _seen_revision(request: HttpRequest) -> int:

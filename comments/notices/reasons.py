@@ -56,6 +56,8 @@ def _sentence(reason: str, held: HeldComment) -> str:
             }
         case ["policy", "had-spam"]:
             return _("An earlier comment by this author was spam")
+        case ["discussion", "hold"]:
+            return _("All comments in this discussion currently need approval")
         case ["policy", "hold-all"]:
             return _("All comments here need approval")
     return reason

@@ -1,14 +1,15 @@
 """Export and import of discussions as newline-delimited JSON, to move them to another site, layout or order.
 
 If an exported file is imported and exported again, the bytes are the same. A discussion begins with the line
-{"discussion": "app.model:pk", "open": true}, which is followed by its comments, oldest first. The file contains no
+{"discussion": "app.model:pk", "open": true}, which is followed by its comments, oldest first. If moderators have set
+restrictions, the line contains them, too. The file contains no
 HTML, because the import renders the comments again. Therefore, a file can't introduce unsafe HTML.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from marginalia.comments.errors import CommentError, CommentNotFound, Discussion
 from marginalia.comments.operations import importing
 from marginalia.comments.posting import preparation, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Kind, NewComment, State, Target
+from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Kind, NewComment, Restrictions, State, Target
 
 T = TypeVar("T")
 Rows = Iterator[dict[str, Any]]
@@ -74,7 +75,8 @@ def rows(target: Target, *, addresses: bool = True) -> Rows:
 
     If `addresses` is false, email addresses are omitted.
     """
-    yield {"discussion": str(target), "open": selectors.discussion(target).open}
+    discussion = selectors.discussion(target)
+    yield {"discussion": str(target), "open": discussion.open, **_restrictions(discussion.restrictions)}
     for comment, email in selectors.iterate_with_emails(target):
         yield _row(comment, email if addresses else "")
 
@@ -133,7 +135,7 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
     """
     reading = _Reading(lines, step)
     while reading.head:
-        target, is_open = _head(reading)
+        target, is_open, restrictions = _head(reading)
         reading.counts.discussions += 1
         if dry_run:
             for _comment in reading.comments():
@@ -143,6 +145,7 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
             reading.counts.new += importing.import_(target, reading.comments())
             if not is_open:
                 services.close(target)
+            _restrict(target, restrictions)
         except CommentError as error:
             # Comments are stored in batches. When a missing parent is detected, more lines may have been read already,
             # so look up the number of the line that refers to this parent.
@@ -204,11 +207,46 @@ class _Reading:
         return row
 
 
-def _head(reading: _Reading) -> tuple[Target, bool]:
+def _head(reading: _Reading) -> tuple[Target, bool, Restrictions]:
     head = reading.head or {}
     if not isinstance(head.get("open"), bool):
         raise BrokenFile(reading.number, "this is not a discussion")
-    return _target(head, reading.number), head["open"]
+    try:
+        stored = head.get("restrictions", {})
+        hold_until = stored.get("hold_until")
+        begin, end = stored.get("hours") or (0, 0)
+        restrictions = Restrictions(
+            int(stored.get("slow_seconds", 0)),
+            datetime.fromisoformat(hold_until) if hold_until else None,
+            (int(begin), int(end)) if stored.get("hours") else None,
+            str(stored.get("pinned", "")),
+            tuple(str(slug) for slug in stored.get("locked", ())),
+        )
+    except (AttributeError, TypeError, ValueError) as error:
+        raise BrokenFile(reading.number, f"the restrictions are not valid: {error}") from error
+    return _target(head, reading.number), head["open"], restrictions
+
+
+def _restrictions(given: Restrictions) -> dict[str, Any]:
+    if given == Restrictions():
+        return {}
+    values = {**asdict(given), "hold_until": _time(given.hold_until) if given.hold_until else None}
+    return {"restrictions": {name: value for name, value in values.items() if value}}
+
+
+def _restrict(target: Target, given: Restrictions) -> None:
+    if given == Restrictions():
+        return
+    services.restrict(
+        target,
+        slow_seconds=given.slow_seconds,
+        hold_until=given.hold_until,
+        hours=given.hours,
+        pinned=given.pinned,
+    )
+    for slug in given.locked:
+        with suppress(CommentNotFound):
+            services.lock_thread(target, slug, locked=True)
 
 
 def _target(row: dict[str, Any], number: int) -> Target:

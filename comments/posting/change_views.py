@@ -15,7 +15,8 @@ from django.views.decorators.http import require_http_methods
 
 from marginalia.comments import signals
 from marginalia.comments.errors import CommentNotFound
-from marginalia.comments.posting import flags, forms, ip_hash, own, policy, services, spam
+from marginalia.comments.moderators import is_moderator
+from marginalia.comments.posting import flags, forms, ip_hash, own, services, spam
 from marginalia.comments.posting.cookie import sent_comments
 from marginalia.comments.posting.forms import EditForm
 from marginalia.comments.posting.services import Refused, Sender
@@ -89,7 +90,7 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     if request.method == "POST":
         key = forms.user_key(request.user)
         network = ip_hash.key(request)
-        if not policy.is_moderator(request.user) and not spam.may_flag(ip_hash=network, user=key):
+        if not is_moderator(request.user) and not spam.may_flag(ip_hash=network, user=key):
             refused = _("You have reported many comments in a short time. Please wait a few minutes.")
             return confirmation_page(request, comment, obj, refused, _("Report comment"), status=429)
         created = flags.flag(comment, f"user:{key}" if key else f"ip_hash:{network}")

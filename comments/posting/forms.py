@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 
 from marginalia.comments import conf
 from marginalia.comments.errors import InvalidComment
-from marginalia.comments.posting import policy, preparation
+from marginalia.comments.moderators import is_moderator
+from marginalia.comments.posting import preparation
 from marginalia.comments.posting.preparation import MAX_NAME
 from marginalia.comments.posting.tokens import FormToken
 from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Target
@@ -177,5 +178,5 @@ def display_name(user: Any) -> str:
 def build_author(user: Any, name: str) -> CommentAuthor:
     """Return the author of a comment: the account of `user` if there is one, and otherwise just `name`."""
     if key := user_key(user):
-        return CommentAuthor(name=display_name(user), id=key, is_moderator=policy.is_moderator(user))
+        return CommentAuthor(name=display_name(user), id=key, is_moderator=is_moderator(user))
     return CommentAuthor(name=name)

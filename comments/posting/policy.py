@@ -7,18 +7,15 @@ settings of the site and of the object's section.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db.models import Model
 
 from marginalia.comments import conf, targets
 from marginalia.comments.errors import TargetNotFound
+from marginalia.comments.moderators import is_moderator
 from marginalia.comments.types import Discussion, Target
 from marginalia.mongo.clock import now
-
-# The permission that moderators have.
-MODERATE = "marginalia_comments.can_moderate"
 
 
 class Mode(StrEnum):
@@ -71,11 +68,6 @@ def closing_time(published: datetime | None, days: int) -> datetime | None:
     Return None if `days` is 0 or `published` is None.
     """
     return published + timedelta(days=days) if published and days else None
-
-
-def is_moderator(user: Any) -> bool:
-    """Return whether a user has permission to moderate comments."""
-    return bool(user.has_perm(MODERATE))
 
 
 def is_moderator_key(user_id: str) -> bool:

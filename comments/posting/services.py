@@ -29,6 +29,7 @@ from marginalia.comments.errors import (
     HeldChanged,
     TokenUsed,
 )
+from marginalia.comments.moderators import is_moderator
 from marginalia.comments.notices import mails
 from marginalia.comments.posting import flags, ip_hash, own, policy, preparation, spam
 from marginalia.comments.posting.forms import build_author, user_key
@@ -37,8 +38,19 @@ from marginalia.comments.posting.preparation import CommentFields
 from marginalia.comments.posting.spam import Submission
 from marginalia.comments.posting.tokens import FormToken, SentComment
 from marginalia.comments.posting.trust import trust_in
-from marginalia.comments.reading import links, selectors
-from marginalia.comments.types import Comment, CommentAuthor, HeldComment, NewComment, PostResult, Target
+from marginalia.comments.reading import links, restrictions, selectors
+from marginalia.comments.types import (
+    Comment,
+    CommentAuthor,
+    Discussion,
+    HeldComment,
+    NewComment,
+    PostResult,
+    RestrictionChanges,
+    Restrictions,
+    Target,
+)
+from marginalia.mongo.clock import now
 
 
 @dataclass(frozen=True)
@@ -51,7 +63,7 @@ class Sender:
     @property
     def is_moderator(self) -> bool:
         """Return whether the sender is a moderator. Policies and spam rules don't apply to moderators."""
-        return policy.is_moderator(self.request.user)
+        return is_moderator(self.request.user)
 
 
 class Refused(Exception):
@@ -102,9 +114,12 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
         return earlier
     if submission.token.expired:
         raise Refused("expired", _("This form has expired. Please send it again."))
-    rules = _check_policy(obj, submission)
+    discussion = selectors.discussion(submission.token.target)
+    rules = _check_policy(obj, discussion, submission)
     try:
-        posted = _store(sender.request, submission, _reasons(sender, rules, submission))
+        if not sender.is_moderator:
+            _check_restrictions(discussion.restrictions, submission)
+        posted = _store(sender.request, submission, _reasons(sender, rules, discussion.restrictions, submission))
     except Refused as refused:
         spam.uncount(submission, rate=refused.rule != TokenUsed.__name__)
         raise
@@ -188,7 +203,7 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
             # succeeds, so even concurrent requests can't exceed the limit.
             if not sender.is_moderator and not own.may_revise(rev):
                 raise Refused("often", _("You have edited this comment too often. This change wasn't saved."))
-            if _reasons(sender, Policy(Mode.OPEN), submission) and isinstance(comment, Comment):
+            if _reasons(sender, Policy(Mode.OPEN), Restrictions(), submission) and isinstance(comment, Comment):
                 raise Refused(
                     "hold",
                     _(
@@ -302,32 +317,43 @@ def slug_of(token: FormToken) -> str:
     return slugs.from_token(token.nonce, token.parent, conf.get("MAX_DEPTH"))
 
 
-def _check_policy(obj: Model, submission: Submission) -> Policy:
+def _check_policy(obj: Model, discussion: Discussion, submission: Submission) -> Policy:
     rules = policy.policy_for(obj)
-    if rules.is_closed(selectors.discussion(submission.token.target)):
+    if rules.is_closed(discussion):
         raise Refused("closed", DiscussionClosed.sentence)
     if rules.mode is Mode.MEMBERS and not submission.user:
         raise Refused("members", _("Only members can comment here. Log in, then send your comment again."))
     return rules
 
 
-def _reasons(sender: Sender, rules: Policy, submission: Submission) -> tuple[str, ...]:
+def _check_restrictions(given: Restrictions, submission: Submission) -> None:
+    if given.is_locked(submission.token.parent):
+        raise Refused("locked", _("This thread is locked. You can write a comment outside of the thread."))
+    if restrictions.is_outside_hours(given):
+        raise Refused("hours", restrictions.hours_sentence(given))
+    if not spam.count_slowly(submission, given.slow_seconds):
+        raise Refused("slow", restrictions.slow_sentence(given))
+
+
+def _reasons(sender: Sender, rules: Policy, given: Restrictions, submission: Submission) -> tuple[str, ...]:
     """Return the reasons why a comment has to wait for a moderator, or () if there are none.
 
     Raises:
         Refused: The comment is not accepted.
     """
-    reasons = () if sender.is_moderator else _hold_reasons(sender, rules, submission)
+    reasons = () if sender.is_moderator else _hold_reasons(sender, rules, given, submission)
     _veto(sender.request, submission)
     return reasons
 
 
-def _hold_reasons(sender: Sender, rules: Policy, submission: Submission) -> tuple[str, ...]:
+def _hold_reasons(sender: Sender, rules: Policy, given: Restrictions, submission: Submission) -> tuple[str, ...]:
     judgement = spam.judge(submission)
     if judgement.refused:
         raise Refused(judgement.refused.rule, judgement.refused.sentence)
     if rules.mode is Mode.HOLD_ALL:
         return (*judgement.held_by, "policy: hold-all")
+    if given.hold_until and given.hold_until > now():
+        return (*judgement.held_by, "discussion: hold")
     if rules.mode is Mode.HOLD_FIRST:
         trust = trust_in(submission.user, sender.sent, rules.trust_after)
         if not trust.is_trusted:
@@ -496,6 +522,21 @@ def close(target: Model | Target) -> None:
 def open(target: Model | Target) -> None:
     """Reopen a closed discussion, so that it accepts new comments."""
     backend().open(targets.target_for(target))
+
+
+def restrict(target: Model | Target, **changes: Unpack[RestrictionChanges]) -> None:
+    """Change restrictions of a discussion (`types.Restrictions`). Other restrictions stay as they are."""
+    backend().restrict(targets.target_for(target), **changes)
+
+
+def lock_thread(target: Model | Target, slug: str, *, locked: bool) -> None:
+    """Lock or unlock the thread of a comment. Nobody except moderators can reply in a locked thread.
+
+    Raises:
+        CommentNotFound: The comment does not exist.
+        TooManyLocked: Too many threads of the discussion are locked.
+    """
+    backend().lock_thread(targets.target_for(target), slug, locked=locked)
 
 
 def delete_discussion(target: Model | Target) -> int:

@@ -198,6 +198,16 @@ def may_flag(*, ip_hash: str, user: str) -> bool:
     return _count(_keys("flag", ip_hash, user), preparation.new_token())
 
 
+def count_slowly(submission: Submission, seconds: int) -> bool:
+    """Count a comment in a slow discussion, and return whether the writer has waited `seconds` since the last one.
+
+    If `seconds` is 0, nothing is counted.
+    """
+    return not seconds or rate_limit.allow(
+        _slow_key(submission), limit=1, seconds=seconds, token=submission.token.nonce, alias=conf.database_alias()
+    )
+
+
 def repeat(submission: Submission) -> SpamHit | None:
     """Refuse text that the author has already posted in the same place.
 
@@ -223,7 +233,7 @@ def uncount(submission: Submission, *, rate: bool = True) -> None:
             with the form, because the two comments were counted only once.
     """
     rates = _keys("rate", submission.ip_hash, submission.user) if rate else []
-    for key in (*rates, _repeat_key(submission)):
+    for key in (*rates, _repeat_key(submission), _slow_key(submission)):
         rate_limit.refund(key, token=submission.token.nonce, alias=conf.database_alias())
 
 
@@ -244,6 +254,11 @@ def _count(keys: list[str], token: str, times: int = 1) -> bool:
 
 def _keys(kind: str, ip_hash: str, user: str) -> list[str]:
     return [f"comments.{kind}:{owner}:{value}" for owner, value in (("ip_hash", ip_hash), ("user", user)) if value]
+
+
+def _slow_key(submission: Submission) -> str:
+    writer = f"user:{submission.user}" if submission.user else f"ip_hash:{submission.ip_hash}"
+    return f"comments.slow:{submission.token.discussion}:{writer}"
 
 
 def _repeat_key(submission: Submission) -> str:

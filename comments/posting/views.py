@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from marginalia.comments import targets
 from marginalia.comments.errors import CommentError, CommentNotFound, InvalidParent, TargetNotFound
+from marginalia.comments.moderators import is_moderator
 from marginalia.comments.posting import forms, ip_hash, own, policy, preparation, services, spam, tokens
 from marginalia.comments.posting.cookie import remember, sent_comments
 from marginalia.comments.posting.forms import CommentForm
@@ -137,7 +138,7 @@ def _form_context(
     request: HttpRequest, target: Target, obj: Model, form: CommentForm, parent: Comment | None
 ) -> dict[str, Any]:
     rules = policy.policy_for(obj)
-    final = rules.mode is Mode.HOLD_ALL and not policy.is_moderator(request.user)
+    final = rules.mode is Mode.HOLD_ALL and not is_moderator(request.user)
     return {
         "form": form,
         "obj": obj,

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from marginalia.comments import conf, targets
-from marginalia.comments.errors import TargetNotFound
-from marginalia.comments.reading import paging
+from marginalia.comments.errors import CommentNotFound, TargetNotFound
+from marginalia.comments.reading import paging, restrictions, selectors
 from marginalia.comments.reading.presenter import CommentView, Folds, Presenter, comments_html, join_html
 from marginalia.comments.types import Comment, Discussion, Order, Page, Target
 
@@ -54,7 +54,9 @@ class Subject:
         return authors
 
 
-def list_context(subject: Subject, page: Page, *, slug: str = "", url: str = "") -> dict[str, Any]:
+def list_context(
+    subject: Subject, page: Page, *, slug: str = "", url: str = "", may_moderate: bool = False
+) -> dict[str, Any]:
     """Return the template context of a list of comments.
 
     Args:
@@ -62,6 +64,7 @@ def list_context(subject: Subject, page: Page, *, slug: str = "", url: str = "")
         page: The page to show.
         slug: The slug of the comment that the reader wants to see, or "".
         url: The URL of the page that contains the list.
+        may_moderate: Whether the reader is a moderator.
     """
     is_open = subject.is_open(page.discussion)
     presenter = Presenter(
@@ -71,6 +74,8 @@ def list_context(subject: Subject, page: Page, *, slug: str = "", url: str = "")
         may_reply=is_open,
         is_own_order=page.order is page.discussion.order,
         authors=subject.authors(),
+        restrictions=page.discussion.restrictions,
+        may_moderate=may_moderate,
     )
     return {
         **discussion_context(subject, page),
@@ -78,7 +83,26 @@ def list_context(subject: Subject, page: Page, *, slug: str = "", url: str = "")
         "rendered": render_list(presenter, slug),
         "is_open": is_open,
         "links": paging.links(page, url, ANCHOR),
+        "pinned": _pinned(subject.target, page),
+        "restrictions": restrictions.sentences(page.discussion.restrictions) if is_open else (),
+        "manage_url": reverse("comments-manage", args=[subject.target.label, subject.target.pk])
+        if may_moderate
+        else "",
     }
+
+
+def _pinned(target: Target, page: Page) -> CommentView | None:
+    """Return the pinned comment for the first page of a discussion, or None if there is none."""
+    slug = page.discussion.restrictions.pinned
+    if not slug or page.previous:
+        return None
+    try:
+        comment = selectors.get(target, slug)
+    except CommentNotFound:
+        return None
+    is_own_order = page.order is page.discussion.order
+    presenter = Presenter(target, [comment], order=page.order, may_reply=False, is_own_order=is_own_order)
+    return None if comment.removed else presenter.views()[0]
 
 
 def discussion_context(subject: Subject, page: Page) -> dict[str, Any]:

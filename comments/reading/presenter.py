@@ -27,7 +27,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from marginalia.comments.reading.times import Clock
-from marginalia.comments.types import Comment, Kind, Order, Target
+from marginalia.comments.types import Comment, Kind, Order, Restrictions, Target
 from marginalia.comments.views import template_names
 
 SHIPPED = Path(__file__).parents[1] / "templates"
@@ -55,9 +55,12 @@ VALUES = (
     "reply_link",
     "thread_link",
     "flag_link",
+    "edit_link",
+    "moderate_link",
 )
 # How many avatar colours there are. Each is a class in comments.css.
 HUES = 12
+UNRESTRICTED = Restrictions()
 
 
 class Flags(NamedTuple):
@@ -77,6 +80,9 @@ class Flags(NamedTuple):
     may_reply: bool
     has_replies: bool
     is_ping: bool
+    # True for comments whose thread is locked, but not for the replies in the thread.
+    is_locked: bool
+    may_moderate: bool
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,8 @@ class CommentUrls:
     reply: str
     thread: str
     flag: str
+    edit: str
+    moderate: str
 
     @classmethod
     def for_target(cls, target: Target, order: str = "") -> "CommentUrls":
@@ -110,6 +118,8 @@ class CommentUrls:
             f"{form}?parent=",
             before_slug("comments-thread"),
             before_slug("comments-flag"),
+            before_slug("comments-edit"),
+            before_slug("comments-moderate"),
         )
 
 
@@ -163,6 +173,8 @@ class Presenter:
         may_reply: bool,
         is_own_order: bool = True,
         authors: Collection[str] = (),
+        restrictions: Restrictions = UNRESTRICTED,
+        may_moderate: bool = False,
     ) -> None:
         """Initialize with the comments of a page.
 
@@ -173,7 +185,11 @@ class Presenter:
             may_reply: Whether readers can reply.
             is_own_order: Whether `order` is the order in which the discussion is stored.
             authors: The primary keys of the accounts of the object's authors, as strings.
+            restrictions: The restrictions of the discussion.
+            may_moderate: Whether the reader is a moderator.
         """
+        self.restrictions = restrictions
+        self.may_moderate = may_moderate
         self.target = target
         self.order = order
         self.may_reply = may_reply
@@ -216,9 +232,11 @@ class Presenter:
             comment.slug in self._below_parent,
             author.id in self.authors,
             author.is_moderator,
-            public and self.may_reply,
+            public and self.may_reply and (self.may_moderate or not self.restrictions.is_locked(comment.slug)),
             comment.slug in self.answered,
             comment.kind is not Kind.COMMENT,
+            comment.slug in self.restrictions.locked,
+            self.may_moderate,
         )
 
     def values(self, comment: Comment, flags: Flags) -> dict[str, str]:
@@ -249,6 +267,8 @@ class Presenter:
             "reply_link": f"{urls.reply}{slug}",
             "thread_link": f"{urls.thread}{slug}",
             "flag_link": f"{urls.flag}{slug}",
+            "edit_link": f"{urls.edit}{slug}",
+            "moderate_link": f"{urls.moderate}{slug}",
         }
         if flags.answers:
             above = self.by_slug.get(comment.answers)

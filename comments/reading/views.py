@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from marginalia.comments import targets
 from marginalia.comments.errors import CommentError, CommentNotFound
+from marginalia.comments.moderators import is_sent_by_moderator
 from marginalia.comments.reading import lists, paging, selectors
 from marginalia.comments.reading.lists import Subject
 from marginalia.comments.reading.paging import PageRequest
@@ -82,7 +83,11 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     page_request = PageRequest.from_request(request)
     result = selectors.requested_page(target, page_request)
     context = lists.list_context(
-        Subject(target, obj), result, slug=page_request.at, url=paging.url_without_part(request)
+        Subject(target, obj),
+        result,
+        slug=page_request.at,
+        url=paging.url_without_part(request),
+        may_moderate=is_sent_by_moderator(request),
     )
     return page(request, target, "discussion", {**context, "obj": obj})
 
@@ -98,7 +103,15 @@ def thread(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
         raise Http404(_("This comment doesn't exist.")) from error
     subject = Subject(target, obj)
     is_open = subject.is_open(result.discussion)
-    presenter = Presenter(target, result.comments, order=result.order, may_reply=is_open, authors=subject.authors())
+    presenter = Presenter(
+        target,
+        result.comments,
+        order=result.order,
+        may_reply=is_open,
+        authors=subject.authors(),
+        restrictions=result.discussion.restrictions,
+        may_moderate=is_sent_by_moderator(request),
+    )
     context = {
         **lists.discussion_context(subject, result),
         "obj": obj,

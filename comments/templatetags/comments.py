@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString
 
 from marginalia.comments import targets
 from marginalia.comments.errors import DiscussionBusy, DiscussionDamaged, TargetNotFound
+from marginalia.comments.moderators import is_sent_by_moderator
 from marginalia.comments.posting import forms
 from marginalia.comments.reading import lists, outages, paging, selectors, versions
 from marginalia.comments.reading.lists import Subject
@@ -307,7 +308,11 @@ def _listing(
         page_request = PageRequest(order=str(order), number=int(page or 0))
     result = selectors.requested_page(subject.target, page_request, size=int(page_size) if page_size else None)
     listing = lists.list_context(
-        subject, result, slug=page_request.at, url=paging.url_without_part(request) if request else ""
+        subject,
+        result,
+        slug=page_request.at,
+        url=paging.url_without_part(request) if request else "",
+        may_moderate=request is not None and is_sent_by_moderator(request),
     )
     # Remember whether the discussion is open, for a tag that shows the form, or a link to it, in the same template.
     context.render_context[IS_OPEN, subject.target] = listing["is_open"]

@@ -9,7 +9,7 @@ from cms.testing import build
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import CommentAuthor, Verdict
+from marginalia.comments.types import CommentAuthor, Restrictions, Verdict
 from nodes.services import editing
 from tests.api.comments.conftest import Writer, of, said
 from tests.api.conftest import Asker
@@ -243,3 +243,56 @@ def test_each_role_changes_the_right_comments_in_each_state(people, state):
                 assert (one.look() != before) is may, (name, shown, action)
                 assert (status < 300) >= may, (name, shown, action, status)
                 assert status != 500
+
+
+class TestDiscussion:
+    """Moderators restrict a discussion with the API."""
+
+    @pytest.fixture
+    def path(self, post_page):
+        return f"/nodes/{post_page.pk}/discussion"
+
+    def test_restrictions_are_changed_one_by_one(self, chief, path, post_page):
+        first = services.post(post_page, author=CommentAuthor("Bea"), source="One", token="t" * 16).comment
+        sent = {"slow_seconds": 90, "hours": {"begin": "22:00", "end": "06:30"}, "lock": first.slug}
+        answer = chief.send("post", path, sent)
+        assert answer.status_code == 200, answer.content
+        assert answer.json()["restrictions"] == {
+            "slow_seconds": 90,
+            "hold_until": None,
+            "hours": {"begin": "22:00", "end": "06:30"},
+            "pinned": "",
+            "locked": [first.slug],
+        }
+        sent = {"hours": None, "unlock": first.slug, "pinned": first.slug, "hold_until": "2040-01-01T00:00:00Z"}
+        chief.send("post", path, sent | {"open": False})
+        answer = chief.send("get", path).json()
+        assert answer["open"] is False
+        assert answer["restrictions"] == {
+            "slow_seconds": 90,
+            "hold_until": "2040-01-01T00:00:00.000Z",
+            "hours": None,
+            "pinned": first.slug,
+            "locked": [],
+        }
+
+    @pytest.mark.parametrize(
+        "sent",
+        [
+            {"hours": {"begin": "8:00", "end": "09:00"}},
+            {"hours": {"begin": "08:00", "end": "08:00"}},
+            {"slow_seconds": -1},
+            {"hold_until": "2040-01-01T00:00:00"},
+            {"pinned": "no slug"},
+            {"unknown": 1},
+        ],
+    )
+    def test_invalid_restrictions_change_nothing(self, chief, path, post_page, sent):
+        assert chief.send("post", path, sent).status_code == 422
+        assert selectors.discussion(post_page).restrictions == Restrictions()
+
+    def test_others_cannot_read_or_change_them(self, account, asker, path, post_page):
+        writer = Writer(asker(account("own", "Authors"), *Scope))
+        assert writer.send("get", path).status_code == 403
+        assert writer.send("post", path, {"slow_seconds": 60}).status_code == 403
+        assert selectors.discussion(post_page).restrictions == Restrictions()

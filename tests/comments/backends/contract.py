@@ -1,9 +1,13 @@
 """The contract of back ends as tests. test_contract*.py runs it for every layout and for the specification."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 
-from marginalia.comments.errors import CommentNotFound, DiscussionClosed, EditConflict, InvalidParent
-from marginalia.comments.types import CommentAuthor, Kind, Order, State
+from marginalia.comments.backends import discussions
+from marginalia.comments.errors import CommentNotFound, DiscussionClosed, EditConflict, InvalidParent, TooManyLocked
+from marginalia.comments.types import CommentAuthor, Kind, Order, Restrictions, State
 from tests.support.comments.making import ANN, NOWHERE, new
 
 
@@ -148,6 +152,38 @@ class Contract:
         backend.open(target)
         assert backend.post(target, new("two")).new
         assert self.sources(backend, target) == ["edited", "two"]
+
+    def test_restrictions_are_changed_one_by_one(self, backend, target):
+        moment = datetime(2030, 1, 2, 3, 4, tzinfo=UTC)
+        backend.restrict(target, slow_seconds=60, hours=(540, 1020))
+        backend.restrict(target, hold_until=moment, pinned="a")
+        expected = Restrictions(60, moment, (540, 1020), "a")
+        assert backend.discussion(target).restrictions == expected
+        backend.restrict(target, hours=None, pinned="")
+        assert backend.discussion(target).restrictions == replace(expected, hours=None, pinned="")
+        assert backend.post(target, new("one")).new
+
+    def test_threads_are_locked_once_and_unlocked(self, backend, target):
+        first = backend.post(target, new("one")).comment
+        reply = backend.post(target, new("two", first.slug)).comment
+        for slug in (reply.slug, first.slug, first.slug):
+            backend.lock_thread(target, slug, locked=True)
+        restrictions = backend.discussion(target).restrictions
+        assert restrictions.locked == (reply.slug, first.slug)
+        assert restrictions.is_locked(reply.slug)
+        backend.lock_thread(target, first.slug, locked=False)
+        assert not backend.discussion(target).restrictions.is_locked(first.slug)
+        with pytest.raises(CommentNotFound):
+            backend.lock_thread(target, "missing", locked=True)
+
+    def test_number_of_locked_threads_is_limited(self, backend, target, monkeypatch):
+        monkeypatch.setattr(discussions, "MAX_LOCKED", 3)
+        slugs = [backend.post(target, new(str(n))).comment.slug for n in range(4)]
+        for slug in slugs[:-1]:
+            backend.lock_thread(target, slug, locked=True)
+        with pytest.raises(TooManyLocked):
+            backend.lock_thread(target, slugs[-1], locked=True)
+        backend.lock_thread(target, slugs[0], locked=True)
 
     # Reading ---------------------------------------------------------------------------------------------------------
 

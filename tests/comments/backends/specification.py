@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from marginalia.comments import slugs
+from marginalia.comments.backends import discussions
 from marginalia.comments.backends.base import Backend
 from marginalia.comments.errors import (
     CommentNotFound,
@@ -18,6 +19,7 @@ from marginalia.comments.errors import (
     HeldChanged,
     InvalidParent,
     NothingToRestore,
+    TooManyLocked,
 )
 from marginalia.comments.types import (
     Comment,
@@ -29,6 +31,7 @@ from marginalia.comments.types import (
     Page,
     PostResult,
     ReplacedComment,
+    Restrictions,
     State,
     Verdict,
 )
@@ -46,6 +49,7 @@ class Thread:
     comments: dict = field(default_factory=dict)
     history: dict = field(default_factory=lambda: defaultdict(list))
     emails: dict = field(default_factory=dict)
+    restrictions: Restrictions = field(default_factory=Restrictions)
 
 
 class Specification(Backend):
@@ -188,6 +192,19 @@ class Specification(Backend):
     def open(self, target):
         self.threads[target].open = True
 
+    def restrict(self, target, **changes):
+        self.threads[target].restrictions = replace(self.threads[target].restrictions, **changes)
+
+    def lock_thread(self, target, slug, *, locked):
+        if locked:
+            self.get(target, slug)
+        before = self.threads[target].restrictions
+        others = tuple(one for one in before.locked if one != slug)
+        if locked and slug not in before.locked and len(others) >= discussions.MAX_LOCKED:
+            raise TooManyLocked(target.id)
+        after = (before.locked if slug in before.locked else (*others, slug)) if locked else others
+        self.threads[target].restrictions = replace(before, locked=after)
+
     def delete_discussion(self, target):
         self.queue = {key: held for key, held in self.queue.items() if held.target != target}
         return len(self.threads.pop(target, Thread()).comments)
@@ -287,7 +304,9 @@ class Specification(Backend):
     def discussion(self, target):
         thread = self.threads[target]
         count = sum(not c.removed for c in thread.comments.values())
-        return Discussion(target, "dict", Order.OLDEST, thread.open, True, count, thread.last)
+        return Discussion(
+            target, "dict", Order.OLDEST, thread.open, True, count, thread.last, restrictions=thread.restrictions
+        )
 
     def discussions(self, targets):
         return {target: self.discussion(target) for target in targets}

@@ -165,6 +165,14 @@ class Machine(RuleBasedStateMachine):
     def open_or_close(self, shut):
         self.everywhere(lambda b, t: b.close(t) if shut else b.open(t))
 
+    @rule(slug=comments, locked=st.booleans())
+    def lock(self, slug, locked):
+        self.everywhere(lambda b, t: b.lock_thread(t, slug, locked=locked))
+
+    @rule(slug=comments, seconds=st.sampled_from([0, 60]))
+    def restrict(self, slug, seconds):
+        self.everywhere(lambda b, t: b.restrict(t, slow_seconds=seconds, pinned=slug))
+
     @rule(which=st.integers(0, len(LABELS) - 1), form=st.sampled_from(FORMS))
     def convert(self, which, form):
         target = self.targets[which]
@@ -222,7 +230,7 @@ class Machine(RuleBasedStateMachine):
         assert [c.slug for c in self.backend.iterate(target, order=Order.THREADED)] == tree
         assert [item["slug"] for item in audit.stored(target, "auth_user")] == [c.slug for c in expected]
         here, there = self.backend.discussion(target), self.specification.discussion(self.model)
-        assert (here.count, here.open) == (there.count, there.open)
+        assert (here.count, here.open, here.restrictions) == (there.count, there.open, there.restrictions)
         assert here.last_number == there.last_number
 
 

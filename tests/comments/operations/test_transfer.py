@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from io import StringIO
 
 import pytest
@@ -109,6 +110,26 @@ def test_text_is_rendered_on_import_without_scripts(target):
 
 def exported_head(target: Target) -> bytes:
     return json.dumps({"discussion": str(target), "open": True}).encode()
+
+
+def test_restrictions_are_exported_and_imported(target):
+    discuss(target)
+    first = next(iter(selectors.iterate(target)))
+    services.restrict(target, slow_seconds=60, hold_until=datetime(2040, 1, 1, tzinfo=UTC), hours=(1, 2), pinned="x")
+    services.lock_thread(target, first.slug, locked=True)
+    restrictions = selectors.discussion(target).restrictions
+    file = exported()
+    services.delete_discussion(target)
+    transfer.import_(file.splitlines())
+    assert selectors.discussion(target).restrictions == restrictions
+    assert exported() == file
+
+
+@pytest.mark.parametrize("restrictions", [1, {"hours": [5, 5]}, {"slow_seconds": -1}, {"hold_until": "2040-01-01"}])
+def test_invalid_restrictions_are_refused(target, restrictions):
+    head = json.dumps({"discussion": str(target), "open": True, "restrictions": restrictions}).encode()
+    with pytest.raises(transfer.BrokenFile, match="line 1: the restrictions are not valid"):
+        transfer.import_([head])
 
 
 def test_older_comments_are_sorted_into_a_discussion(target):
