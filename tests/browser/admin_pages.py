@@ -21,9 +21,11 @@ from marginalia.mongo.connection import database
 from marginalia.tasks import queue
 from nodes.access import System
 from nodes.actions import SaveRedirect
-from nodes.collections import NODES
+from nodes.collections import ASSET_FILES, NODES
+from nodes.content import FILE
 from nodes.services import drafts, trash, working_copies
 from nodes.types import TagChange
+from photos.actions import UploadFile
 from tests.browser.pages import EDITORS, Site, _at
 from transfer import uploads
 
@@ -55,6 +57,7 @@ def prepare(site: Site) -> None:
     uploads.add_piece(upload, 0, b"x")
     uploads.finish(uploads.begin(upload, is_dry_run=True), ["1 post", "2 pages"], "1 problem")
     tokens.create(ann, "mirror", (Scope.READ, Scope.PUBLISH))
+    UploadFile(user=ann, gallery_id=None, filename="programme.pdf").execute([b"%PDF-1.7"])
     working_copies.store(ann.pk, ObjectId(), 1, [("title", "Typed")], type="basic-page", node_id=None)
 
 
@@ -84,6 +87,14 @@ def _of_version(page: Page, site: Site) -> Response:
     return _at(f"/admin/nodes/node/{site.post}/history/{first}/")(page, site)
 
 
+def _of_file(name: str) -> Callable[[Page, Site], Response]:
+    def go(page: Page, site: Site) -> Response:
+        file_id = database()[ASSET_FILES].find_one({"metadata.type": FILE})["_id"]
+        return _at(f"/admin/nodes/file/{file_id}/{name}/")(page, site)
+
+    return go
+
+
 def _typed(page: Page, site: Site) -> Response:
     copy = database()["cms.working_copies"].find_one({"type": "basic-page"})["_id"]["copy"]
     return _at(f"/admin/nodes/node/typed/{copy}/")(page, site)
@@ -97,6 +108,7 @@ def _one(listed: str, model: type, name: str) -> Callable[[Page, Site], Response
 ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     **EDITORS,
     "jobs": _at("/admin/jobs/"),
+    "search": _at("/admin/search/?q=hel"),
     "tokens of the API": _at("/admin/tokens/"),
     "tags": _at("/admin/tags/"),
     "tag_change": _at("/admin/tags/change/?tag=paper"),
@@ -130,6 +142,9 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     "nodes_node_preview": _of_node("preview"),
     "nodes_photo_history": _at(lambda site: f"/admin/nodes/photo/{site.photo}/history/"),
     "nodes_photo_stalled": _at("/admin/nodes/photo/stalled/"),
+    "nodes_file_changelist": _at("/admin/nodes/file/"),
+    "nodes_file_change": _of_file("change"),
+    "nodes_file_history": _of_file("history"),
     "nodes_sitesettings_changelist": _at("/admin/nodes/sitesettings/"),
     "queue of spam": _at("/admin/marginalia_comments/moderation/?state=spam"),
     "queue of rejected": _at("/admin/marginalia_comments/moderation/?state=rejected"),

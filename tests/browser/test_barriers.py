@@ -111,6 +111,7 @@ NO_PAGE = {
     "nodes_node_tags",
     "nodes_node_pick_photos",
     "nodes_node_link_to",
+    "nodes_node_targets",
     "nodes_node_preview_frame",
     # Routes that accept POST and redirect.
     "logout",
@@ -124,6 +125,10 @@ NO_PAGE = {
     "nodes_photo_replace",
     "nodes_photo_go_back",
     "nodes_photo_trash",
+    "nodes_file_upload",
+    "nodes_file_replace",
+    "nodes_file_go_back",
+    "nodes_file_trash",
     "marginalia_comments_moderation_decide",
     "auth_user_invitation",
     "nodes_sitesettings_preview",
