@@ -18,6 +18,7 @@ from editor.editing import renumbered_message
 from editor.site import admin_url, render_page
 from nodes import access
 from nodes.actions import Delete, Duplicate, Move, Restore, Trash, Unpublish
+from nodes.content import FILE, PHOTO
 from nodes.errors import EditConflict, IdTaken, NodeError
 from nodes.form_fields import SectionField
 from nodes.selectors import trash as selectors
@@ -182,6 +183,7 @@ def trash_list(request: HttpRequest) -> HttpResponse:
         {
             "item": item,
             "type": item.node.type_label,
+            "icon": {PHOTO: "photos", FILE: "files"}.get(item.node.metadata.type, "pages"),
             "may_restore": access.allowed(request.user, item.node, Restore.needs),
             "may_delete": access.allowed(request.user, item.node, Delete.needs),
         }

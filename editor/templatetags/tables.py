@@ -19,4 +19,4 @@ def table(content: SafeString, *headings: str, id: str = "", css_class: str = ""
     """
     cells = format_html_join("", '<th scope="col">{}</th>', ((heading,) for heading in headings))
     frame = '<div class="results"><table id="{}" class="{}"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
-    return format_html(frame, id, css_class, cells, content)
+    return format_html(frame, id, f"list-table {css_class}", cells, content)
