@@ -267,3 +267,10 @@ class TooBusy(NodeError):
 
     def __init__(self) -> None:
         super().__init__(_("Other people are changing this content right now. Nothing was saved. Please try again."))
+
+
+class TooManyFilters(NodeError):
+    """The user has already saved as many filters as possible."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(_("You can save up to %(most)d filters. Delete some first.") % {"most": most})

@@ -23,6 +23,7 @@ TAGS = "cms.tags"
 TRASH = "cms.trash"
 SITE = "cms.site"
 WORKING_COPIES = "cms.working_copies"
+SAVED_FILTERS = "cms.saved_filters"
 WORDS = "cms.words"
 
 # GridFS buckets. ASSETS contains photos and their files, and RENDITIONS contains resized copies, which are created on
@@ -301,6 +302,11 @@ def collections() -> tuple[Collection, ...]:
             ),
             validator=schemas.WORKING_COPY,
             unsharded_because="Small and short-lived: unsaved changes of editors.",
+        ),
+        Collection(
+            SAVED_FILTERS,
+            validator=schemas.SAVED_FILTERS,
+            unsharded_because="Small: one document per editor who has saved filters.",
         ),
         Collection(
             WORDS,

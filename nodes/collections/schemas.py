@@ -200,6 +200,7 @@ WORKING_COPY = document(
     {"_id": document({"user": ID, "copy": ID}), "seq": INTEGER, "updated": DATE},
     {"type": TEXT, "node_id": optional(ID), "fields": array_of(array_of(TEXT)), "editor": TEXT, "heading": TEXT},
 )
+SAVED_FILTERS = document({"_id": ID, "filters": array_of(document({"type": TEXT, "name": TEXT, "query": TEXT}))})
 # A word, and its spellings with letters left out.
 WORD = document({"_id": TEXT, "near": array_of(TEXT)})
 ASSET_FILE = document(_FILE | {"metadata": {"anyOf": [_PHOTO, _FILE_NODE, _CONTENT]}}, {"derived": _DERIVED})

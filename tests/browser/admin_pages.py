@@ -126,6 +126,7 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     "nodes_node_tree": _of_tree,
     "nodes_node_trash": _at("/admin/nodes/node/trash/"),
     "nodes_node_broken_links": _at("/admin/nodes/node/broken-links/"),
+    "nodes_node_filters": _at("/admin/nodes/node/filters/?query=state%3Dlive"),
     "nodes_node_move": _of_node("move"),
     "nodes_node_order": _of_handbook,
     "nodes_node_unpublish": _of_node("unpublish"),

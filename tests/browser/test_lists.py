@@ -176,3 +176,27 @@ def test_list_with_own_columns_fits(browsing, account, viewport, shown):
         assert [heading.text_content().strip().lower() for heading in headings] == [name.lower() for name in shown]
         results = ann.locator(".results")
         assert results.evaluate("element => element.scrollWidth <= element.clientWidth")
+
+
+def test_filters_are_saved_under_a_name_and_used_again(browsing, account):
+    ann = browsing(account("ann"))
+    node(slug="draft", title="A draft", published=None)
+    node(slug="live", title="Public")
+    ann.goto("/admin/nodes/node/?state=unpublished")
+    ann.get_by_role("link", name="Save filters…").click()
+    ann.get_by_label("Save these filters as").fill("To do")
+    ann.keyboard.press("Enter")
+    expect(ann.locator(".messagelist")).to_contain_text("The filters were saved.")
+    ann.locator(".list-fold > summary").click()
+    ann.get_by_label("Save these filters as").fill("Other")
+    ann.keyboard.press("Enter")
+    expect(ann.locator(".messagelist")).to_contain_text("The filters were saved.")
+    expect(ann.get_by_role("link", name="A draft")).to_be_visible()
+    ann.get_by_role("link", name="Show all").click()
+    ann.locator(".list-fold > summary").press("Enter")
+    ann.get_by_role("link", name="To do").click()
+    expect(ann.get_by_role("link", name="A draft")).to_be_visible()
+    expect(ann.get_by_role("link", name="Public")).to_have_count(0)
+    ann.locator(".list-fold > summary").click()
+    ann.get_by_role("button", name="Delete saved filters “To do”").click()
+    expect(ann.locator(".messagelist")).to_contain_text("The saved filters were deleted.")

@@ -63,6 +63,7 @@ nodes/node/link-to/                                    owea    -
 nodes/node/targets/                                    owea    -
 nodes/node/trash/                                      owea    -
 nodes/node/broken-links/                               owea    -
+nodes/node/filters/                                    owea    owea
 nodes/node/<objectid:node_id>/change/                  oea     oea
 nodes/node/<objectid:node_id>/move/                    oea     oea
 nodes/node/<objectid:node_id>/order/                   ea      ea

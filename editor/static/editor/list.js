@@ -43,9 +43,27 @@ function setUp(form, all, action) {
   showFields();
 }
 
+/**
+ * Show the saved filters instead of the link to their page. If this fails, the link stays.
+ *
+ * @param {HTMLElement} place
+ */
+async function showSavedFilters(place) {
+  const link = find(place, "a", HTMLAnchorElement);
+  if (!link) return;
+  const answer = await fetch(link.href);
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const saved = find(page, "#saved-filters", HTMLElement);
+  if (answer.ok && saved) place.replaceWith(saved);
+}
+
 const query = new URLSearchParams(location.search);
 for (const name of [...query.keys()]) if (!["section", "state"].includes(name) || !query.get(name)) query.delete(name);
 localStorage.setItem(`list:${location.pathname}`, query.toString());
+
+const saved = find(document, "#saved-filters", HTMLElement);
+const filters = find(document, ".list-fold", HTMLDetailsElement);
+if (saved) filters?.addEventListener("toggle", () => showSavedFilters(saved), { once: true });
 
 const form = find(document, "#changelist-form", HTMLFormElement);
 const all = find(document, "#choose-all", HTMLInputElement);
