@@ -11,12 +11,14 @@ from django.dispatch import receiver
 from editor import relogin
 from marginalia import comments
 from marginalia.comments.backends import can_store, layout_classes
-from marginalia.comments.posting import services
+from marginalia.comments.posting import rendering, services
 from marginalia.comments.posting.policy import Mode, Policy, closing_time
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
+from nodes import languages
 from nodes.content import FILE, PHOTO, Content, registry
 from nodes.models import BaseNode, Node, Photo, stored_site, tree
+from nodes.search import languages as search_languages
 from nodes.selectors import stored_nodes, stored_photos
 from nodes.signals import node_deleted
 
@@ -39,6 +41,15 @@ def live_nodes(ids: list[ObjectId]) -> Iterable[Model]:
 def live_photos(ids: list[ObjectId]) -> Iterable[Model]:
     """Return the photos with these ids that readers can see: live photos in live sections."""
     return stored_photos.live_by_ids(tree.current(), ids, now())
+
+
+def render(source: str) -> str:
+    """Return the typed text of a comment as HTML. Mark its language unless it is the site's language or unclear."""
+    html = rendering.render(source)
+    code = search_languages.guess(source)
+    if code in ("", search_languages.main_code(stored_site.current().settings.language)):
+        return html
+    return f'<div lang="{code}" dir="{languages.direction(code)}">{html}</div>'
 
 
 def policy(obj: Any) -> Policy:

@@ -321,6 +321,7 @@ COMMENTS = {
     "DEFAULT": {"ORDER": "threaded"},
     # Operators can embed a discussion in its node. Such a discussion moves to the trash together with its node.
     "TARGETS": {"nodes.node": {"EMBEDDED": {"TRASH": "cms.trash"}}},
+    "RENDERER": "cms.comments.render",
     "POLICY": "cms.comments.policy",
     "AUTHORS": "cms.comments.authors",
     "CHOOSE_LAYOUT": "cms.comments.layout",

@@ -60,7 +60,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
     (_("URL"), ("section", "slug"), True),
     (_("Featured photo"), ("picture",), True),
     (_("Summary and tags"), ("summary", "tags"), True),
-    (_("Publishing"), ("published", "expires", "author", "is_pinned"), True),
+    (_("Publishing"), ("published", "expires", "author", "language", "is_pinned"), True),
     (_("Search and sharing"), ("seo_title", "seo_description"), False),
     (_("Comments and format"), ("comments", "format"), False),
 )

@@ -59,18 +59,19 @@ def saved(nonce: ObjectId, text: str, text_format: str) -> str:
 
 
 @lru_cache(maxsize=KEPT)
-def for_readers(clean: str, language: str, *, is_page: bool = False) -> str:
-    """Add formulas, highlighted code, and the punctuation and footnote labels of `language` to clean HTML.
+def for_readers(clean: str, language: str, *, text_language: str = "", is_page: bool = False) -> str:
+    """Add formulas, highlighted code, punctuation and footnote labels to clean HTML.
 
     The result is cached in memory.
 
     Args:
         clean: The clean HTML.
-        language: The language of the page, such as "en".
+        language: The language of the labels, such as "en".
+        text_language: The language of the text, which determines the punctuation, or "" if it is the same.
         is_page: Whether the HTML is the body text of a page. If so, footnotes appear next to their lines instead of in
             a list at the end, and headings link to themselves.
     """
-    smart = typography.smarten_html(clean, language)
+    smart = typography.smarten_html(clean, text_language or language)
     with override(language):
         page_html = (
             anchors.link_headings(margin.add_margin_notes(smart), _("Link to this section")) if is_page else smart
@@ -78,9 +79,12 @@ def for_readers(clean: str, language: str, *, is_page: bool = False) -> str:
         return _label_footnotes(_CODE.sub(_CodeRenderer(), page_html))
 
 
-def line(text: str) -> str:
-    """Return a plain-text title or summary with the typographic punctuation of the active language."""
-    return typography.smarten(text, get_language() or "en")
+def line(text: str, language: str = "") -> str:
+    """Return a plain-text title or summary with the typographic punctuation of its language.
+
+    If `language` is "", use the active language.
+    """
+    return typography.smarten(text, language or get_language() or "en")
 
 
 class _CodeRenderer:

@@ -69,7 +69,7 @@ def body(node: BaseNode, *, is_feed: bool = False) -> SafeString:
 
     On pages, footnotes are in the margin, and headings have links to themselves. In feeds, footnotes are at the end.
     """
-    return render_for_readers(clean_html(node), is_feed=is_feed, is_page=not is_feed)
+    return render_for_readers(clean_html(node), language=node.language, is_feed=is_feed, is_page=not is_feed)
 
 
 def iframe_origins(node: BaseNode) -> list[str]:
@@ -101,17 +101,18 @@ def clean_html(node: BaseNode) -> str:
     return rendering.saved(node.metadata.nonce, text, detail.format) if text else ""
 
 
-def render_for_readers(html: str, *, is_feed: bool = False, is_page: bool = False) -> SafeString:
+def render_for_readers(html: str, *, language: str = "", is_feed: bool = False, is_page: bool = False) -> SafeString:
     """Return clean HTML with its references and inserts resolved.
 
     For references to hidden nodes and photos, only the link text is shown. Lookups are cached in memory.
 
     Args:
         html: The clean HTML.
+        language: The language of the text, or "" if it is the active language.
         is_feed: Whether the text is for feed readers.
         is_page: Whether the text is a page's body text.
     """
-    inserts = TextInserts(rendering.for_readers(html, get_language() or "en", is_page=is_page))
+    inserts = TextInserts(rendering.for_readers(html, get_language() or "en", text_language=language, is_page=is_page))
     names = find_names(inserts)
     targets = public_targets(names) if names else NO_TARGETS
     return SafeString(_resolve(inserts.render(InsertSource(targets.photos, targets.files), is_feed=is_feed), targets))
@@ -177,12 +178,16 @@ def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> S
         sees_photos: Whether the editor can see all photos.
         sees_all: Whether the editor is allowed to see why something isn't public.
     """
-    return resolve_for_editor(clean_html(node), sees_photos=sees_photos, sees_all=sees_all, is_page=True)
+    return resolve_for_editor(
+        clean_html(node), language=node.language, sees_photos=sees_photos, sees_all=sees_all, is_page=True
+    )
 
 
-def resolve_for_editor(html: str, *, sees_photos: bool, sees_all: bool, is_page: bool = False) -> SafeString:
+def resolve_for_editor(
+    html: str, *, language: str = "", sees_photos: bool, sees_all: bool, is_page: bool = False
+) -> SafeString:
     """Return clean HTML with its references and inserts resolved for an editor, as in `render_for_editor`."""
-    inserts = TextInserts(rendering.for_readers(html, get_language() or "en", is_page=is_page))
+    inserts = TextInserts(rendering.for_readers(html, get_language() or "en", text_language=language, is_page=is_page))
     names = find_names(inserts)
     public = public_targets(names) if names else NO_TARGETS
     photos = stored_photos.by_references(names.photos) if sees_photos else public.photos

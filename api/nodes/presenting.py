@@ -99,6 +99,7 @@ def _common(request: HttpRequest, node: BaseNode) -> dict[str, Any]:
         "title": metadata.title,
         "summary": metadata.summary or "",
         "excerpt": node.excerpt,
+        "language": node.language,
         "author": _author(metadata.author),
         "tags": list(metadata.tags or ()),
         "created": metadata.created,

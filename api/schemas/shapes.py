@@ -107,6 +107,7 @@ class Node(Shape):
     title: str = ""
     summary: str = ""
     excerpt: str = Field("", description="The beginning of the text.")
+    language: str = Field("", examples=["de"], description="The chosen language, or the language of the text.")
     author: Byline | None = None
     tags: list[str] = []
     created: datetime | None = None

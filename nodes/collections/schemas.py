@@ -236,7 +236,8 @@ def node() -> Schema:
                     "refs": _REFS,
                     "due": DATE,
                     "derived": document(
-                        {"excerpt": TEXT, "text": TEXT}, {"picture": optional(ID), "minutes": optional(INTEGER)}
+                        {"excerpt": TEXT, "text": TEXT},
+                        {"language": TEXT, "picture": optional(ID), "minutes": optional(INTEGER)},
                     ),
                 },
             ),

@@ -23,6 +23,7 @@ from django_mongodb_backend.fields import ObjectIdField
 from django_mongodb_backend.managers import EmbeddedModelManager
 from django_mongodb_backend.models import EmbeddedModel
 
+from nodes import languages
 from nodes.content import routes, values
 from nodes.content.routes import Route
 
@@ -370,6 +371,15 @@ class Written(Content):
         blank=True,
         default="",
         help_text=_("Search engines show about 160 characters. Leave empty to use the summary."),
+    )
+    # Lists and searches read the language from `derived.language`, which also contains detected languages.
+    language = models.CharField(
+        _("Language"),
+        max_length=20,
+        blank=True,
+        default="",
+        choices=[("", _("Detect from the text")), *languages.CHOICES],
+        help_text=_("The language of the title and the text, for hyphenation, quotation marks and text direction."),
     )
     # The source from which the node was imported. Later imports use this value to find the node again.
     source = models.JSONField(null=True, blank=True, editable=False)

@@ -7,7 +7,7 @@ from marginalia.mongo.reading import MALFORMED
 from nodes.models.documents import node_from_document
 
 # The projection for documents that are passed to faults().
-FIELDS = {"metadata": 1, "derived.excerpt": 1, "derived.minutes": 1}
+FIELDS = {"metadata": 1, "derived.excerpt": 1, "derived.language": 1, "derived.minutes": 1}
 
 
 def faults(document: Mapping[str, Any]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelField, Object
 
 from marginalia.mongo.models import KeyedEmbeddedModel, ReadOnlyModel, ReadOnlyQuerySet
 from marginalia.mongo.reading import Malformed
-from nodes import content, links
+from nodes import content, languages, links
 from nodes.content import FILE, PHOTO, Content, Missing, registry, routes, upgrading, values
 from nodes.models import tree
 from nodes.models.validation import REQUIRED_FIELDS, check_metadata
@@ -188,8 +188,10 @@ class NodeQuerySet(ReadOnlyQuerySet):
 class BaseNode(ReadOnlyModel):
     """Base class for nodes and photos. Both have a section and a slug, and share most of their code."""
 
-    # The beginning of the text, and the id of the featured photo. They are set only if a selector read them.
+    # The beginning of the text, the code of the language, and the id of the featured photo. They are set only if a
+    # selector read them.
     excerpt = ""
+    language = ""
     picture_id: ObjectId | None = None
     # Whether the node is pinned to the top of its section. Lists with pinned posts set this attribute.
     is_pinned = False
@@ -227,7 +229,10 @@ class BaseNode(ReadOnlyModel):
         derived = derived_of(document)
         node.excerpt, node.picture_id = derived.get("excerpt", ""), derived.get("picture")
         node.minutes = derived.get("minutes") or 0
-        if not isinstance(node.excerpt, str) or not isinstance(node.minutes, int):
+        node.language = languages.chosen(metadata.detail) or derived.get("language", "")
+        if not all(isinstance(text, str) for text in (node.excerpt, node.language)) or not isinstance(
+            node.minutes, int
+        ):
             raise Malformed("derived has values of another type")
         node._state.adding = False
         node._state.db = "default"

@@ -70,7 +70,7 @@ _FUNCTION_WORDS: Final = {
     "tr": "ama bir bu çok da daha de en gibi her için ile ise ki mi mu ne o olan olarak sonra şu var ve veya ya",
 }
 FUNCTION_WORDS: Final = {code: frozenset(words.split()) for code, words in _FUNCTION_WORDS.items()}
-# Scripts that are used for one of the languages above.
+# Scripts that are mostly used for one language.
 _SCRIPTS: Final = (
     ("ru", re.compile("[\u0400-\u04ff]")),
     ("el", re.compile("[\u0370-\u03ff]")),
@@ -78,7 +78,12 @@ _SCRIPTS: Final = (
     ("hi", re.compile("[\u0900-\u097f]")),
     ("hy", re.compile("[\u0530-\u058f]")),
     ("ta", re.compile("[\u0b80-\u0bff]")),
+    ("he", re.compile("[\u0590-\u05ff]")),
+    ("th", re.compile("[\u0e00-\u0e7f]")),
+    ("ko", re.compile("[\u1100-\u11ff\uac00-\ud7af]")),
+    ("zh", re.compile("[\u3040-\u30ff\u3400-\u9fff]")),
 )
+_KANA: Final = re.compile("[\u3040-\u30ff]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 # The number of characters from which the language is guessed.
 _SAMPLE: Final = 4_000
@@ -93,7 +98,8 @@ def guess(text: str) -> str:
     if not sample.isascii():
         for code, script in _SCRIPTS:
             if 2 * len(script.findall(sample)) > len(sample) - sample.count(" "):
-                return code
+                # Chinese texts can quote Japanese words.
+                return "ja" if code == "zh" and 10 * len(_KANA.findall(sample)) > len(sample) else code
     words = _WORD.findall(sample.lower())
     counts = {code: sum(word in known for word in words) for code, known in FUNCTION_WORDS.items()}
     best = max(counts, key=counts.__getitem__)

@@ -19,7 +19,7 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.reading import read_with_hint
 from nodes.collections import WORDS
 from nodes.models import version_cache
-from nodes.search import words
+from nodes.search import languages, words
 
 # The words that are stored, and for which similar words are found, by their length.
 MIN_LENGTH, MAX_LENGTH = 3, 30
@@ -39,7 +39,7 @@ def words_of(metadata: Mapping[str, Any], derived: Mapping[str, Any]) -> set[str
     """Return the words of a node that belong in the vocabulary, and its language."""
     author = (metadata.get("author") or {}).get("name") or ""
     sources = (metadata["title"], metadata.get("summary") or "", author, *metadata.get("tags", ()), derived["text"])
-    return known_words(sources) | {LANGUAGE + derived["language"]}
+    return known_words(sources) | {LANGUAGE + languages.main_code(derived["language"])}
 
 
 def known_words(sources: Iterable[str]) -> set[str]:

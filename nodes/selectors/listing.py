@@ -18,8 +18,9 @@ from nodes.models.dependencies import note_texts, on_lists
 from nodes.models.tree import Tree
 from nodes.types import NEVER
 
+_DERIVED = {f"derived.{name}": 1 for name in ("excerpt", "language", "picture", "minutes")}
 # The fields of a whole node, excluding the draft and embedded comments.
-WHOLE = {"metadata": 1, "derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}
+WHOLE = {"metadata": 1, **_DERIVED}
 # The fields for lists: everything except the body text and other details.
 LISTED = {
     f"metadata.{name}": 1
@@ -38,7 +39,7 @@ LISTED = {
         "summary",
         "schema_version",
     )
-} | {"derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}
+} | _DERIVED
 # The fields for lists that don't show tags. Changing tags doesn't change these lists.
 UNTAGGED = {path: 1 for path in LISTED if path != "metadata.tags"}
 # The fields that lists need from each collection.

@@ -10,6 +10,7 @@ from marginalia.markup.html import references as markup_references
 from marginalia.markup.inserts.reading import TextInserts
 from nodes import content, rendering
 from nodes.content import MARKDOWN, Content, declared_fields, facets, upgrading
+from nodes.languages import chosen as chosen_language
 from nodes.models import stored_site
 from nodes.search import index, languages
 from nodes.selectors import stored_photos
@@ -24,7 +25,8 @@ SEARCHED = 100_000
 def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived data for a node's metadata.
 
-    - For searches: `terms` and `language`, `text` for the extracts, and `title_words` for finding a node by its title.
+    - For searches: `terms`, `text` for the extracts, and `title_words` for finding a node by its title.
+    - `language`: The language of the node, which the editor has chosen, or which is detected from the text.
     - For lists: `excerpt`, `facets`, `date`, `picture`, and the reading time, `minutes`.
     - `refs`: The nodes, photos and inserts that the node uses.
     """
@@ -37,12 +39,12 @@ def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
     plain = whole[:SEARCHED] or alt
     if field_texts := " ".join(_words(metadata["type"], detail)):
         plain = f"{plain}\n\n{field_texts}"[:SEARCHED] if plain else field_texts[:SEARCHED]
-    language = languages.guess(plain) or languages.main_code(stored_site.current().settings.language)
+    language = _language(metadata, plain)
     return {
         "excerpt": text.excerpt(html, EXCERPT_WORDS) or alt,
         "text": plain,
         "language": language,
-        "terms": _terms(metadata, html, plain, language),
+        "terms": _terms(metadata, html, plain, languages.main_code(language)),
         "title_words": titles.title_words(metadata["title"]),
         **_minutes(whole),
         **references(metadata, inserts),
@@ -66,7 +68,7 @@ def change_tags(tags: Collection[str], derived: Mapping[str, Any]) -> list[dict[
         tags: All tags of the node after the update.
         derived: The node's stored derived data, including the language.
     """
-    terms = sorted(index.tag_terms(tags, derived.get("language", "")))
+    terms = sorted(index.tag_terms(tags, languages.main_code(derived.get("language", ""))))
     others = {
         "$filter": {
             "input": {"$ifNull": [f"${index.PATH}", []]},
@@ -84,7 +86,7 @@ def derive_for_readers(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived data that readers see in lists and search results. Scheduled changes contain this data."""
     derived = derive(metadata)
     # If the changes remove the featured photo, None overrides the photo of the live version.
-    return {name: derived.get(name) for name in ("excerpt", "text", "minutes", "picture")}
+    return {name: derived.get(name) for name in ("excerpt", "text", "language", "minutes", "picture")}
 
 
 def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) -> dict[str, list[Ref]]:
@@ -108,6 +110,19 @@ def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) 
     refs: list[Ref] = [*sorted(ids), *sorted(frozenset().union(*(inserts.names for inserts in texts)))]
     # For a node without references, no list is stored, so the partial indexes don't contain the node.
     return {"refs": refs} if refs else {}
+
+
+def _language(metadata: Mapping[str, Any], plain: str) -> str:
+    """Return the code of the language that the editor has chosen, or of the language of the text.
+
+    If the language of the text isn't clear, return the site's language. It is also returned for other variants of the
+    same language, such as "en" on a site in "en-gb".
+    """
+    if chosen := chosen_language(upgrading.read(metadata)):
+        return chosen
+    site = stored_site.current().settings.language
+    guessed = languages.guess(" ".join((metadata["title"], metadata.get("summary") or "", plain)))
+    return site if guessed in ("", languages.main_code(site)) else guessed
 
 
 def _words(type: str, detail: Mapping[str, Any], names: Collection[str] | None = None) -> Iterator[str]:

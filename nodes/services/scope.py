@@ -16,7 +16,7 @@ UNLISTED = frozenset({"nonce", "updated", "detail"})
 # The fields that determine a node's URL and publication. URLs, menus, cursors and scheduled changes depend on them.
 PLACED_BY = ("parent_id", "slug", "published", "expires")
 # The derived data that lists read. Only searches and editors use other derived data.
-DERIVED = ("excerpt", "picture", "minutes", "facets", "date")
+DERIVED = ("excerpt", "language", "picture", "minutes", "facets", "date")
 # To compare derived data, a save must read these fields, in addition to the metadata.
 FIELDS = {f"derived.{name}": 1 for name in DERIVED}
 

@@ -68,6 +68,7 @@ class Item:
     updated: datetime
     author: str
     tags: tuple[str, ...]
+    language: str = ""
     # The URL of the author's page, or "" if there is none.
     author_url: str = ""
     enclosure: Enclosure | None = None
@@ -104,6 +105,9 @@ class _Rss(Rss201rev2Feed):
 class _Atom(Atom1Feed):
     """Atom with the whole text in <content>, and the summary as plain text."""
 
+    def item_attributes(self, item: dict[str, Any]) -> dict[str, str]:
+        return {"xml:lang": item["language"]} if item["language"] else {}
+
     def add_item_elements(self, handler: Any, item: dict[str, Any]) -> None:
         super().add_item_elements(handler, {**item, "description": None})
         if item["description"]:
@@ -134,6 +138,7 @@ def _xml(feed_class: type[SyndicationFeed], channel: Channel, items: Sequence[It
             description=_text(item.summary or item.title),
             html=_text(item.html),
             picture=item.picture,
+            language=item.language,
             unique_id=item.id,
             unique_id_is_permalink=False,
             author_name=_text(item.author) or None,
@@ -194,6 +199,8 @@ def _json_item(item: Item) -> dict[str, Any]:
         entry["image"] = file.url
     if item.picture:
         entry["image"] = item.picture.url
+    if item.language:
+        entry["language"] = item.language
     if item.summary:
         entry["summary"] = item.summary
     if item.author:

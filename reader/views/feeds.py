@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -166,11 +167,12 @@ def _item(node: Node | Photo, request: HttpRequest) -> Item:
     elif node.picture:
         copy = addresses.share_image(node.picture)
         picture = Picture(origin + copy.path, copy.width, copy.height)
-    line = rendering.line
+    line = partial(rendering.line, language=node.language)
     values: dict[str, Any] = {"title": line(metadata.title), "link": link, "summary": line(node.blurb)}
     return Item(
         id=f"urn:marginalia:{node.pk}",
         html=make_absolute(html, link),
+        language=node.language,
         enclosure=enclosure,
         picture=picture,
         published=metadata.published,

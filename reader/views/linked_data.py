@@ -51,7 +51,10 @@ def front_page_script(request: HttpRequest, listed: Sequence[Node]) -> SafeStrin
     }
     graph: list[dict[str, Any]] = [{name: value for name, value in website.items() if value not in _EMPTY}]
     if listed:
-        steps = [{"title": rendering.line(node.metadata.title), "url": node.get_absolute_url()} for node in listed]
+        steps = [
+            {"title": rendering.line(node.metadata.title, node.language), "url": node.get_absolute_url()}
+            for node in listed
+        ]
         graph.append({"@type": "ItemList", "itemListElement": _items(origin, steps, "url")})
     return _script(graph)
 
@@ -73,11 +76,11 @@ def _node(
         "@type": type,
         "@id": url,
         "url": url,
-        "headline" if type in _ARTICLES else "name": rendering.line(metadata.title),
-        "description": rendering.line(node.share_description),
+        "headline" if type in _ARTICLES else "name": rendering.line(metadata.title, node.language),
+        "description": rendering.line(node.share_description, node.language),
         "datePublished": metadata.published.isoformat() if metadata.published else None,
         "dateModified": metadata.updated.isoformat(),
-        "inLanguage": site.language,
+        "inLanguage": node.language or site.language,
         "keywords": list(metadata.tags),
         "publisher": _publisher(origin),
     }

@@ -41,7 +41,7 @@ def change(node_id):
 def test_type_with_fields_has_its_own_form(recipes):
     assert form_class("recipe").details[:3] == ("servings", "course", "ingredients")
     assert form_class("recipe") is form_class("recipe")
-    assert set(form_class("blog-entry").details) == {"picture", "seo_title", "seo_description", "is_pinned"}
+    assert set(form_class("blog-entry").details) == {"picture", "language", "seo_title", "seo_description", "is_pinned"}
 
 
 def test_new_node_has_defaults_and_saves_typed_values(recipes, editor):
