@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,8 @@ DEFAULT_WIDTH = 960
 # phones, the margins take up 40 pixels. With 88vw, a window of nearly 640 pixels can use the 640-pixel copy instead of
 # the 960-pixel copy.
 SIZES = "(min-width: 50rem) 46rem, 88vw"
+# The formats that are smaller than JPEG, best first.
+SMALLER = tuple(extension for extension in renditions.FORMATS if extension != "jpg")
 _LAZY = SafeString(' loading="lazy" decoding="async"')
 
 
@@ -146,7 +148,7 @@ def editor_copy(photo: Photo) -> tuple[str, int, int]:
 def picture(
     photo: Photo, *, sizes: str = SIZES, alt: str | None = None, eager: bool = False, css_class: str = ""
 ) -> SafeString:
-    """Return the photo as a <picture> element with WebP and JPEG copies, in the sizes that the layout needs.
+    """Return the photo as a <picture> element with AVIF, WebP and JPEG copies, in the sizes that the layout needs.
 
     Args:
         photo: The photo.
@@ -157,11 +159,9 @@ def picture(
     """
     width, height = size(photo)
     widths = renditions.widths((width, height), "jpg")
-    webp = srcset(photo, "webp")
-    source = format_html('<source type="image/webp" srcset="{}" sizes="{}">', webp, sizes) if webp else ""
     return format_html(
         '<picture>{}<img src="{}" srcset="{}" sizes="{}" width="{}" height="{}" alt="{}"{}{}></picture>',
-        source,
+        _sources({extension: srcset(photo, extension) for extension in SMALLER}, sizes),
         copy_path(photo, _sufficient_width(widths, DEFAULT_WIDTH)),
         srcset(photo, "jpg"),
         sizes,
@@ -170,6 +170,15 @@ def picture(
         photo.metadata.detail.alt if alt is None else alt,
         _attributes({"class": " ".join(filter(None, [css_class, _tint(photo)]))}),
         SafeString(' fetchpriority="high"') if eager else _LAZY,
+    )
+
+
+def _sources(srcsets: Mapping[str, str], sizes: str) -> SafeString:
+    """Return the <source> elements for the formats, without formats whose srcset is empty."""
+    return format_html_join(
+        "",
+        '<source type="{}" srcset="{}" sizes="{}">',
+        ((renditions.FORMATS[extension][1], copies, sizes) for extension, copies in srcsets.items() if copies),
     )
 
 
@@ -228,17 +237,18 @@ def cropped_picture(
     """
     width, height = size(photo)
     visible_part = min(widest * height / width, 1)
-    widths = renditions.widths((width, height), "webp")
-    copies = [copy_width for copy_width in widths if copy_width * visible_part <= LARGEST_IN_LISTS] or widths[:1]
 
     def visible_width(copy_width: int) -> int:
         return max(int(scaled((width, height), copy_width)[0] * visible_part), 1)
 
-    webp = ", ".join(f"{copy_path(photo, copy_width, 'webp')} {visible_width(copy_width)}w" for copy_width in copies)
-    source = format_html('<source type="image/webp" srcset="{}" sizes="{}">', webp, sizes) if webp else ""
+    def visible_srcset(extension: str) -> str:
+        widths = renditions.widths((width, height), extension)
+        copies = [copy_width for copy_width in widths if copy_width * visible_part <= LARGEST_IN_LISTS] or widths[:1]
+        return ", ".join(f"{copy_path(photo, each, extension)} {visible_width(each)}w" for each in copies)
+
     return format_html(
         '<picture>{}<img src="{}" width="{}" height="{}" alt="{}"{}{}></picture>',
-        source,
+        _sources({extension: visible_srcset(extension) for extension in SMALLER}, sizes),
         copy_path(photo, _sufficient_width(renditions.widths((width, height), "jpg"), LARGEST_IN_LISTS // 2)),
         width,
         height,

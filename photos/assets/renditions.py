@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from bson import ObjectId
+from PIL import features
 from pymongo.errors import DuplicateKeyError
 
 from marginalia.mongo.clock import now
@@ -26,7 +27,14 @@ from photos.assets.limits import limits
 from photos.assets.locks import STALE_AFTER
 from photos.assets.writer import Writer, new_id
 
-FORMATS = {"webp": ("WEBP", "image/webp"), "jpg": ("JPEG", "image/jpeg")}
+# The formats of copies, keyed by extension: Pillow's name and the media type. Browsers load the first that they support.
+FORMATS = {
+    **({"avif": ("AVIF", "image/avif")} if features.check("avif") else {}),
+    "webp": ("WEBP", "image/webp"),
+    "jpg": ("JPEG", "image/jpeg"),
+}
+# The formats of square copies. They are so small that AVIF would save little.
+SQUARE_FORMATS = ("webp", "jpg")
 PILLOW_NAMES = {
     "image/jpeg": "JPEG",
     "image/png": "PNG",
@@ -36,7 +44,7 @@ PILLOW_NAMES = {
 }
 _SPEC = re.compile(
     r"(?:w(?P<width>\d{1,5})|s(?P<square>\d{1,5})-\d{1,3}x\d{1,3})"
-    r"(?P<cut>(?:-c\d{1,5}x\d{1,5}x\d{1,5}x\d{1,5})?(?:-r\d{2,3})?)\.(?P<extension>webp|jpg)",
+    r"(?P<cut>(?:-c\d{1,5}x\d{1,5}x\d{1,5}x\d{1,5})?(?:-r\d{2,3})?)\.(?P<extension>avif|webp|jpg)",
     re.ASCII,
 )
 # How many seconds to wait for another process that is making the same copy, and how many seconds to wait between
@@ -110,21 +118,28 @@ def _parse_size(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
     square = match["square"]
     extension = match["extension"]
     if width:
-        return Spec(int(width), extension, cut=cut) if int(width) in allowed.widths else None
-    return Spec.square(int(square), extension, focal, cut) if int(square) in allowed.squares else None
+        is_known = int(width) in allowed.widths and extension in FORMATS
+        return Spec(int(width), extension, cut=cut) if is_known else None
+    is_known = int(square) in allowed.squares and extension in SQUARE_FORMATS
+    return Spec.square(int(square), extension, focal, cut) if is_known else None
 
 
 def widths(size: Size, extension: str) -> tuple[int, ...]:
     """Return the widths of an image's copies, in ascending order.
 
     `size` is the size of the image's visible part in pixels. Copies have the configured widths that are smaller than
-    the image, and the next larger width. Copies that would exceed WebP's maximum size are omitted.
+    the image, and the next larger width. Copies that would exceed WebP's maximum size are omitted. If the largest AVIF
+    copy would have too many pixels, there are no AVIF copies at all, because browsers load copies of only one format.
     """
+    if extension not in FORMATS:
+        return ()
     width, _height = size
     configured = sorted(limits().widths)
     smaller = [copy_width for copy_width in configured if copy_width < width]
     larger = [copy_width for copy_width in configured if copy_width >= width]
     copy_widths = [*smaller, *larger[:1]]
+    if extension == "avif" and not images.can_encode_avif(scaled(size, copy_widths[-1])):
+        return ()
     if extension == "webp":
         copy_widths = [
             copy_width for copy_width in copy_widths if max(scaled(size, copy_width)) <= images.MAX_WEBP_SIDE
@@ -137,7 +152,7 @@ def usual_specs(size: Sequence[int], focal: Focal | None, cut: Cut) -> list[Spec
     shown_size = cut.size(size)
     return [
         *(Spec(width, extension, cut=cut) for extension in FORMATS for width in widths(shown_size, extension)),
-        *(Spec.square(width, extension, focal, cut) for width in limits().squares for extension in FORMATS),
+        *(Spec.square(width, extension, focal, cut) for width in limits().squares for extension in SQUARE_FORMATS),
     ]
 
 
@@ -163,7 +178,7 @@ def get_or_make(source: StoredFile, content_type: str, spec: Spec) -> StoredFile
 def find_nearest(source: StoredFile, spec: Spec) -> tuple[StoredFile, Spec] | None:
     """Return the existing copy with the same aspect ratio and the nearest size, or None. Larger copies are preferred.
 
-    A JPEG is never replaced with a WebP, because the client may support only JPEG.
+    A JPEG is never replaced with another format, because the client may support only JPEG.
     """
     copies = database()[RENDITION_FILES].find(
         {"metadata.source": source.id, "metadata.locked": None}, {**PROJECTION, "metadata.spec": 1}

@@ -20,7 +20,7 @@ register = template.Library()
 
 @register.simple_tag
 def photo_picture(photo: Photo, sizes: str = addresses.SIZES, *, eager: bool = False) -> SafeString:
-    """Show the whole photo as WebP or JPEG in all widths: `{% photo_picture photo sizes="50vw" eager=True %}`.
+    """Show the whole photo as AVIF, WebP or JPEG in all widths: `{% photo_picture photo sizes="50vw" eager=True %}`.
 
     Use `eager` if the photo is visible without scrolling.
     """

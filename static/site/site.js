@@ -40,6 +40,13 @@ function setUpTheme() {
   show();
 }
 
+/** Show the average colour of photos only while they load, not behind loaded or missing photos. */
+function removeColours() {
+  const remove = ({ target }) => target instanceof HTMLImageElement && target.setAttribute("data-done", "");
+  for (const type of ["load", "error"]) document.addEventListener(type, remove, true);
+  for (const target of document.images) if (target.complete) remove({ target });
+}
+
 /** On phones, scroll the menu to the section that the reader is in. */
 function showCurrentSection() {
   const current = document.querySelector(".site-menu [aria-current]");
@@ -196,6 +203,7 @@ for (const link of all(".prose .footnote-ref a")) setUpNote(link);
 for (const code of all(".prose pre")) addCodeBar(code);
 for (const link of all("a[data-player]")) setUpPlayer(link);
 for (const row of all(".share")) setUpSharing(row);
+removeColours();
 setUpSearchKey();
 showCurrentSection();
 makeScrollingBlocksReachable();

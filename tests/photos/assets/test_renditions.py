@@ -45,6 +45,7 @@ SHAPES = {
     "PNG of one pixel": ("a.png", lambda: pictures.encoded("PNG", noise((1, 1), "LA"))),
     "WebP of a place": ("a.webp", lambda: pictures.encoded("WEBP", noise((400, 300)), exif=only_place())),
     "GIF of 1 × 900": ("a.gif", lambda: pictures.encoded("GIF", noise((1, 900), "P"))),
+    "JPEG of 40,000 × 2": ("a.jpg", lambda: pictures.encoded("JPEG", noise((40_000, 2)))),
     "AVIF of 900 × 2": ("a.avif", lambda: pictures.encoded("AVIF", noise((900, 2)), speed=10)),
 }
 
@@ -56,6 +57,22 @@ def test_every_copy_named_on_a_page_is_sent(mongo, client, shape):
     urls = {addresses.file_path(photo, spec) for spec in copies_on_pages(photo)}
     assert len(urls) > 2 * len(Limits().squares)
     assert {client.get(address).status_code for address in urls} == {200}
+
+
+def test_avif_copies_have_the_widths_of_webp_copies_or_none(monkeypatch):
+    assert renditions.widths((2000, 1500), "avif") == renditions.widths((2000, 1500), "webp")
+    monkeypatch.setattr(images, "MAX_AVIF_PIXELS", 2_000_000)
+    assert renditions.widths((2000, 1500), "avif") == ()
+    assert renditions.widths((900, 40_000), "avif") == ()
+    monkeypatch.delitem(renditions.FORMATS, "avif")
+    assert renditions.widths((200, 100), "avif") == ()
+    assert renditions.parse("w320.avif", None, WHOLE) is None
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
+def test_avif_copy_keeps_size_and_transparency(mode):
+    copy = resized(noise((700, 500), mode), width=320, to="AVIF")
+    assert (copy.format, copy.size, copy.mode) == ("AVIF", (320, 229), mode)
 
 
 @pytest.mark.parametrize("size", [(2, 20_000), (20_000, 2)])

@@ -137,7 +137,7 @@ class TestPhotosInTexts:
         photo_id = upload(gallery("lakes"), pictures.jpeg(1, pictures.image((900, 600))), name="one.jpg")
         page = text(client.get(self.post(f'Look:\n\n![](photo:{name.format(id=photo_id)} "By night")\n\nSeen.')))
         assert (
-            f'<figure class="photo"><a href="/lakes/one"><picture><source type="image/webp" srcset="/media/{photo_id}/'
+            f'<figure class="photo"><a href="/lakes/one"><picture><source type="image/avif" srcset="/media/{photo_id}/'
             in page
         )
         assert 'alt="A lake"' in page

@@ -153,7 +153,7 @@ def copies_on_pages(photo: Any) -> set[str]:
     html += [addresses.thumbnail(photo, width) for width in limits().squares]
     paths = (addresses.share_image(photo).path, addresses.original_path(photo), addresses.square_path(photo, 160))
     html += [f'"{path}"' for path in paths]
-    return set(re.findall(r'/([ws][\w-]+\.(?:webp|jpg))[ "]', "".join(html)))
+    return set(re.findall(r'/([ws][\w-]+\.(?:avif|webp|jpg))[ "]', "".join(html)))
 
 
 def check_copies(count: int, seed: int) -> dict[str, Any]:
