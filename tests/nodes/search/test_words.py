@@ -15,7 +15,9 @@ ENGLISH = "The letters that we have were all on the table, and there they are to
         ("Les lettres que nous avons sont dans la maison, et elles sont à vous.", "fr"),
         ("Письма, которые лежали на столе", "ru"),
         ("Letters", ""),
-        ("红楼梦", ""),
+        ("红楼梦", "zh"),
+        ("红楼梦は小説です", "ja"),
+        ("שלום", "he",
         ("", ""),
     ],
 )
