@@ -17,7 +17,7 @@ ENGLISH = "The letters that we have were all on the table, and there they are to
         ("Letters", ""),
         ("红楼梦", "zh"),
         ("红楼梦は小説です", "ja"),
-        ("שלום", "he",
+        ("שלום", "he"),
         ("", ""),
     ],
 )
