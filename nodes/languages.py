@@ -10,13 +10,8 @@ NAMES: Final = {code: capfirst(info["name_local"]) for code, info in LANG_INFO.i
 CHOICES: Final = sorted(NAMES.items(), key=lambda choice: choice[1])
 
 
-def chosen(detail: Any) -> str:
-    """Return the code of the language that an editor has chosen, or "" if there is none.
-
-    Args:
-        detail: An instance of a content type. Types of other apps can use `language` for something else.
-    """
-    code = getattr(detail, "language", "")
+def known(code: Any) -> str:
+    """Return `code` if it is the code of a language, otherwise "". Other apps can store other values in `language`."""
     return code if isinstance(code, str) and code in NAMES else ""
 
 

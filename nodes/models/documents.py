@@ -229,7 +229,7 @@ class BaseNode(ReadOnlyModel):
         derived = derived_of(document)
         node.excerpt, node.picture_id = derived.get("excerpt", ""), derived.get("picture")
         node.minutes = derived.get("minutes") or 0
-        node.language = languages.chosen(metadata.detail) or derived.get("language", "")
+        node.language = languages.known(getattr(metadata.detail, "language", "")) or derived.get("language", "")
         if not all(isinstance(text, str) for text in (node.excerpt, node.language)) or not isinstance(
             node.minutes, int
         ):

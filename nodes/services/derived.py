@@ -10,7 +10,7 @@ from marginalia.markup.html import references as markup_references
 from marginalia.markup.inserts.reading import TextInserts
 from nodes import content, rendering
 from nodes.content import MARKDOWN, Content, declared_fields, facets, upgrading
-from nodes.languages import chosen as chosen_language
+from nodes.languages import known as known_language
 from nodes.models import stored_site
 from nodes.search import index, languages
 from nodes.selectors import stored_photos
@@ -118,7 +118,7 @@ def _language(metadata: Mapping[str, Any], plain: str) -> str:
     If the language of the text isn't clear, return the site's language. It is also returned for other variants of the
     same language, such as "en" on a site in "en-gb".
     """
-    if chosen := chosen_language(upgrading.read(metadata)):
+    if chosen := known_language((metadata.get("detail") or {}).get("language")):
         return chosen
     site = stored_site.current().settings.language
     guessed = languages.guess(" ".join((metadata["title"], metadata.get("summary") or "", plain)))

@@ -145,7 +145,7 @@ def test_post_shows_its_text_tags_and_neighbours(client, blog):
     assert (answer.context["older"].metadata.title, answer.context["newer"].metadata.title) == ("First", "Third")
     # The same words and sides as in lists: newer posts come first.
     assert '<a rel="prev" href="/news/third"><span>Newer</span> <bdi>Third</bdi></a>' in page
-    assert '<a rel="next" href="/news/first"><span>Older</span> First</a>' in page
+    assert '<a rel="next" href="/news/first"><span>Older</span> <bdi>First</bdi></a>' in page
     assert 'href="/tag/R&amp;D"' in page
     assert 'href="/tag/TCP/IP"' in page
     assert '<a href="/news">News</a>' in page.partition("<main")[2]
