@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from marginalia.markup.html.anchors import Heading, outline
 from marginalia.markup.text import fold
 from marginalia.mongo.clock import now
 from nodes import content, links
@@ -29,6 +30,10 @@ from photos import addresses, labels, pictures, texts
 from reader.selectors import bylines, dates, faceted_lists, pinned, related, tag_counts
 from reader.views import facets, linked_data, redirects
 
+# A text with fewer headings, or a shorter reading time in minutes, has no table of contents of its own.
+MIN_HEADINGS = 3
+MIN_MINUTES = 3
+CONTENTS_LEVELS = 2
 # Number of photos per page of a gallery. It is divisible by 2, 3, 4 and 6, so that the last row is full.
 PHOTOS_PER_PAGE = 24
 
@@ -224,9 +229,11 @@ def show(
     listed_photos = type_context["listing"].nodes[:1] if node.content_type.lists == content.PHOTOS else ()
     photo = pictures.share_photo(node, listed_photos)
     picture = addresses.share_image(photo) if photo else None
+    body = texts.body(node) if body is None else body
     context = {
         "node": node,
-        "body": texts.body(node) if body is None else body,
+        "body": body,
+        "headings": _headings(node, body),
         "breadcrumbs": crumbs,
         "picture": picture,
         "lead": pictures.lead(node),
@@ -239,6 +246,14 @@ def show(
     if node.metadata.detail is not None:
         context |= node.metadata.detail.get_context(request)
     return _allow_iframes(render(request, node.content_type.templates(), context), node)
+
+
+def _headings(node: Node | Photo, body: str) -> list[tuple[Heading, int]]:
+    """Return the headings of a long text, each with its level from 1, unless an editor has inserted a list of them."""
+    if node.minutes < MIN_MINUTES or "insert-contents" in body:
+        return []
+    headings = outline(body, CONTENTS_LEVELS)
+    return headings if len(headings) >= MIN_HEADINGS else []
 
 
 def _allow_iframes(response: HttpResponse, node: Node | Photo) -> HttpResponse:

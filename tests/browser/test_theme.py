@@ -222,6 +222,22 @@ def test_text_is_set_for_reading_and_the_photo_is_as_wide_as_the_page(browsing, 
     assert abs((lead["x"] + lead["width"] / 2) - (header["x"] + header["width"] / 2)) < 2
 
 
+def test_headings_of_a_long_text_stay_beside_it(browsing, mongo):
+    text = "\n\n".join(f"## Part {number}\n\n{'Words upon words. ' * 100}" for number in range(4))
+    node("blog-entry", "long", parent=node("blog", "news"), text=text)
+    page = browsing(java_script_enabled=False, viewport={"width": 1440, "height": 800})
+    page.goto("/news/long")
+    contents = page.locator(".on-this-page")
+    contents.get_by_role("link", name="Part 3").click()
+    expect(page.get_by_role("heading", name="Part 3")).to_be_in_viewport()
+    expect(contents.get_by_role("link", name="Part 1")).to_be_in_viewport()
+    assert contents.bounding_box()["x"] > sum(page.locator(".prose").bounding_box()[key] for key in ("x", "width"))
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(contents.get_by_role("link", name="Part 1")).to_be_hidden()
+    contents.get_by_text("On this page").click()
+    expect(contents.get_by_role("link", name="Part 1")).to_be_visible()
+
+
 @pytest.mark.parametrize("has_script", [True, False])
 def test_margin_note_unfolds_and_folds_on_a_phone(browsing, noted, has_script):
     page = browsing(java_script_enabled=has_script, viewport={"width": 360, "height": 740})

@@ -53,6 +53,13 @@ def find_headings(html: str) -> list[Heading]:
     return found
 
 
+def outline(html: str, levels: int) -> list[tuple[Heading, int]]:
+    """Return the headings in the clean `html` that are in its highest `levels` levels, each with its level from 1."""
+    headings = find_headings(html)
+    top = min((heading.level for heading in headings), default=0)
+    return [(heading, heading.level - top + 1) for heading in headings if heading.level - top < levels]
+
+
 def link_headings(html: str, name: str) -> str:
     """Return the clean `html` with a self-link, labelled `name`, at the end of each heading of level 2 to 4.
 

@@ -196,10 +196,7 @@ class Contents(Insert):
     def context(self, context: Context) -> dict[str, Any] | None:
         # A feed reader can show several posts on one page and remove the headings' ids, so feeds get no table of
         # contents.
-        all_headings = [] if context.is_feed else anchors.find_headings(context.html)
-        top = min((heading.level for heading in all_headings), default=0)
-        levels = [(heading, heading.level - top + 1) for heading in all_headings]
-        headings = [(heading, level) for heading, level in levels if level <= self.cleaned_data["levels"]]
+        headings = [] if context.is_feed else anchors.outline(context.html, self.cleaned_data["levels"])
         return {"headings": headings} if headings else None
 
 

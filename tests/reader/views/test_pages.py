@@ -412,6 +412,25 @@ def test_breadcrumbs_appear_only_if_the_menu_does_not_show_the_place(client, blo
     assert kicker not in post
 
 
+def test_long_texts_list_their_headings(client, blog):
+    sections = "\n\n".join(f"{'#' * level} Part *{n}* <&\n\n{'word ' * 250}" for n, level in enumerate((2, 3, 4, 2)))
+    for slug, text in (
+        ("long", sections),
+        ("listed", f":::contents\n:::\n\n{sections}"),
+        ("short", "## A\n\n## B\n\n## C"),
+    ):
+        node("blog-entry", slug, parent=blog, text=text)
+    pages = {slug: client.get(f"/news/{slug}").content.decode() for slug in ("long", "listed", "short")}
+    listed = re.findall(r'<li class="level-(\d)"><a href="#([^"]*)">([^<]*)</a>', pages["long"])
+    assert listed == [
+        ("1", "s-part-0", "Part 0 &lt;&amp;"),
+        ("2", "s-part-1", "Part 1 &lt;&amp;"),
+        ("1", "s-part-3", "Part 3 &lt;&amp;"),
+    ]
+    assert "insert-contents" in pages["listed"]
+    assert "on-this-page" not in pages["listed"] + pages["short"]
+
+
 def test_only_the_home_page_shows_the_tagline(client, blog):
     save_settings({"tagline": "On paper"}, {"tagline": ""})
     tagline = '<p class="site-tagline">On paper</p>'
