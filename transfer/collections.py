@@ -45,7 +45,11 @@ COLLECTIONS = (
     ),
     Collection(
         PIECES,
-        (Index("kept_for_a_while", (("created", 1),), expire_after_seconds=KEPT_FILES),),
+        (
+            # This index is used to add up the sizes without reading the pieces.
+            Index("by_import", (("_id.import_id", 1), ("size", 1))),
+            Index("kept_for_a_while", (("created", 1),), expire_after_seconds=KEPT_FILES),
+        ),
         validator=document(
             {"_id": document({"import_id": ID, "number": INTEGER}), "created": DATE, "data": BYTES, "size": INTEGER}
         ),

@@ -165,12 +165,9 @@ def set_job(upload: UploadedImport, job: str) -> None:
 
 def is_complete(upload: UploadedImport) -> bool:
     """Return whether all pieces of the file are stored."""
-    pipeline = [
-        {"$match": _pieces_of(upload.id)},
-        {"$group": {"_id": None, "size": {"$sum": "$size"}, "count": {"$sum": 1}}},
-    ]
-    sums = next(iter(database()[PIECES].aggregate(pipeline)), {"size": 0, "count": 0})
-    return bool((sums["size"], sums["count"]) == (upload.size, upload.pieces))
+    pieces = {"_id.import_id": upload.id}
+    sizes = [piece["size"] for piece in database()[PIECES].find(pieces, {"size": 1, "_id": 0})]
+    return (sum(sizes), len(sizes)) == (upload.size, upload.pieces)
 
 
 def report_progress(upload: UploadedImport, step: str, done: int, total: int) -> None:
@@ -199,13 +196,13 @@ def finish(upload: UploadedImport, report: list[str], error: str = "", *, is_don
     fields = {"state": DONE if is_done else FAILED, "report": lines, "error": error[: 4 * LONGEST_LINE]}
     ended = database()[IMPORTS].update_one(_running(upload), {"$set": fields}).matched_count
     if ended and is_done and not upload.is_dry_run and not error:
-        database()[PIECES].delete_many(_pieces_of(upload.id))
+        database()[PIECES].delete_many({"_id.import_id": upload.id})
 
 
 def delete(import_id: ObjectId) -> None:
     """Delete an import and its file. If it is running, it stops soon."""
     database()[IMPORTS].delete_one({"_id": import_id})
-    database()[PIECES].delete_many(_pieces_of(import_id))
+    database()[PIECES].delete_many({"_id.import_id": import_id})
 
 
 @contextmanager
@@ -238,11 +235,6 @@ def _check_size(size: int) -> None:
 
 def _running(upload: UploadedImport) -> dict[str, Any]:
     return {"_id": upload.id, "nonce": upload.nonce, "state": RUNNING}
-
-
-def _pieces_of(import_id: ObjectId) -> dict[str, Any]:
-    first, last = ({"import_id": import_id, "number": number} for number in (0, LARGEST // PIECE))
-    return {"_id": {"$gte": first, "$lte": last}}
 
 
 def _uploaded_import(stored: Mapping[str, Any]) -> UploadedImport:

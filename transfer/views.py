@@ -21,6 +21,9 @@ from transfer.collections import RUNNING
 from transfer.tasks import run_import
 from transfer.uploads import PIECE, UploadedImport, UploadRefused
 
+# The largest file that a form without a script can send. Proxies reject larger bodies.
+MOST_WITHOUT_SCRIPT = 16 << 20
+
 
 class UploadForm(forms.Form):
     """The options of an import. The script sends the name and the size of the file, and then its pieces."""
@@ -41,7 +44,7 @@ class UploadForm(forms.Form):
 
 
 class PieceUploadHandler(FileUploadHandler):
-    """An upload handler for forms that are sent without a script. It keeps one piece of the file in memory."""
+    """An upload handler for forms that are sent without a script. It keeps the file, which must be small, in memory."""
 
     chunk_size = PIECE
 
@@ -61,10 +64,6 @@ class PieceUploadHandler(FileUploadHandler):
 
     def file_complete(self, file_size: int) -> None:
         """Return None, because the file isn't stored as a Django file."""
-
-
-# The largest file that a form without a script can send. Proxies reject larger bodies.
-MOST_WITHOUT_SCRIPT = 16 << 20
 
 
 @csrf_exempt
@@ -135,7 +134,7 @@ def show_import(request: HttpRequest, import_id: ObjectId) -> HttpResponse:
         upload=upload,
         has_crashed=has_crashed,
         is_running=upload.state == RUNNING and not has_crashed,
-        may_start=uploads.is_complete(upload),
+        may_start=(has_crashed or upload.state != RUNNING) and uploads.is_complete(upload),
     )
 
 

@@ -52,20 +52,22 @@ class SaveRedirect:
         _check_url(url)
         target = _clean_target(self.target)
         _check_loop(url, target)
-        if self.seen is None and (stored := manual_redirects.get(url)):
+        stored = manual_redirects.get(url) if self.seen is None else None
+        if stored and stored.target != target:
             raise FieldRefused(
                 "url", _("“%(url)s” already redirects to %(target)s.") % {"url": url, "target": _label(stored.target)}
             )
         return url, target
 
     def execute(self) -> None:
-        """Check permissions and rules, then store the redirect.
+        """Check permissions and rules, then store the redirect. Adding it again changes nothing.
 
         Raises:
             RedirectChanged: Someone else has changed, added or deleted the redirect.
         """
         url, target = self.check()
-        services.save(Actor.of(self.user), url, target, self.seen)
+        if self.seen is not None or manual_redirects.get(url) is None:
+            services.save(Actor.of(self.user), url, target, self.seen)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from nodes.access import NodePermission
 from nodes.actions.base import NodeAction
 from nodes.collections import home_of
 from nodes.errors import FieldRefused, TagExists
+from nodes.models import stored_site
 from nodes.selectors import stored_tags
 from nodes.selectors.editable_nodes import Editable
 from nodes.services import editing
@@ -72,8 +73,8 @@ class ChangeTag:
     seen: ObjectId | None
     merges: bool = False
 
-    def check(self) -> None:
-        """Check permissions and rules.
+    def check(self) -> str:
+        """Check permissions and rules. Return the new name, with the capitals of an existing tag.
 
         Raises:
             PermissionDenied: The user can't manage tags.
@@ -89,10 +90,14 @@ class ChangeTag:
                 _("This description is too long. Use at most %(most)d characters.") % {"most": LONGEST_DESCRIPTION},
             )
         if self.new_name == self.name:
-            return
+            return self.name
         tag_services.check_new_name(self.name, self.new_name)
-        if not self.merges and (pages := stored_tags.count(self.new_name)):
-            raise TagExists(self.new_name, pages)
+        existing = stored_tags.existing_spelling(self.new_name, stored_site.current().version)
+        if existing in ("", self.name):
+            return self.new_name
+        if not self.merges:
+            raise TagExists(existing, stored_tags.count(existing))
+        return existing
 
     def execute(self) -> bool:
         """Check permissions and rules, then change the tag. Return whether the change is complete.
@@ -100,8 +105,8 @@ class ChangeTag:
         Raises:
             TagChanged: Someone else has changed the tag.
         """
-        self.check()
+        new_name = self.check()
         nonce = self.seen
         if self.description != stored_tags.get(self.name).description:
             nonce = tag_services.describe(self.name, self.description, self.seen)
-        return self.new_name == self.name or tag_services.rename(self.name, self.new_name, nonce)
+        return new_name == self.name or tag_services.rename(self.name, new_name, nonce)

@@ -69,6 +69,17 @@ def count_all(version: ObjectId | None) -> Mapping[str, int]:
     return counts
 
 
+def existing_spelling(name: str, version: ObjectId | None) -> str:
+    """Return `name` as it is used on pages. If it is used only with other capitals, return that tag, and "" if unused.
+
+    Pages can't have two tags that differ only in capitals, so such tags can't be kept apart.
+    """
+    counts = count_all(version)
+    if name in counts:
+        return name
+    return next((tag for tag in counts if tag.casefold() == name.casefold()), "")
+
+
 def count(name: str) -> int:
     """Return the number of pages, photos and files with the tag `name`."""
     return sum(

@@ -23,8 +23,8 @@ from nodes.services.site import invalidate
 from nodes.tags import normalized
 from nodes.types import TagChange
 
-# A tag with at most this many pages is renamed during the request. This takes about a second.
-MAX_IMMEDIATE = 200
+# A tag with at most this many pages is renamed during the request. This usually takes less than a second.
+MAX_IMMEDIATE = 100
 # The number of pages that are read at once.
 BATCH = 500
 

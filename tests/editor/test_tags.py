@@ -217,3 +217,12 @@ def test_authors_cannot_manage_tags(blog, author):
 
 def test_unknown_tag_returns_404(mongo, editor):
     assert editor().client.get(form_url("nothing")).status_code == 404
+
+
+def test_tag_in_other_capitals_is_merged_after_asking(mongo, blog, editor):
+    entry = post(blog, "one", "paper", "Vellum")
+    ann = editor()
+    answer = ann.send(form_url("paper"), form(ann, "paper"), name="vellum")
+    assert "“Vellum” is already a tag on 1 page or photo." in answer.content.decode()
+    ann.send(form_url("paper"), fields(answer.content.decode(), "tag_form"))
+    assert tags_of(mongo, blog) == tags_of(mongo, entry) == ["Vellum"]

@@ -15,6 +15,7 @@ from marginalia.tasks import queue
 from marginalia.testing import run_tasks
 from nodes.collections import NODES
 from tests.support import site_copy, wxr
+from tests.support.commands import explain, stages
 from transfer import uploads
 from transfer.collections import IMPORTS, PIECES
 
@@ -149,6 +150,14 @@ def test_pieces_must_fit_the_file(mongo, ann):
     for _time in range(2):
         assert send_piece(ann, f"{made['pieces']}0/", b"x" * 10).status_code == 204
     assert mongo[PIECES].count_documents({}) == 1
+
+
+def test_sizes_are_added_up_without_reading_the_file(mongo, ann, commands):
+    page = send(ann, wxr.export(wxr.item(1)))
+    with commands.recorded() as log:
+        ann.client.get(page)
+    event = next(event for event in log.sent if event.command.get("find") == PIECES)
+    assert "FETCH" not in stages(explain(mongo, event))
 
 
 def test_running_import_accepts_no_pieces_and_no_second_start(mongo, ann):
