@@ -26,7 +26,9 @@ from nodes.errors import (
     NodeGone,
     NotReady,
     Published,
+    RedirectChanged,
     SlugTaken,
+    TagChanged,
     TooBusy,
 )
 from nodes.types import TagChange
@@ -39,6 +41,8 @@ _KINDS: tuple[tuple[type[NodeError], str, int | None], ...] = (
     (Published, "forbidden", None),
     (DraftGone, "stale", None),
     (ChangedSince, "stale", None),
+    (RedirectChanged, "stale", None),
+    (TagChanged, "stale", None),
     (DecoderBusy, "unavailable", 5),
     (TooBusy, "unavailable", 1),
     (PhotoLocked, "conflict", 30),

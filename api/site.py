@@ -14,6 +14,7 @@ from marginalia.mongo.clock import now
 from nodes import links
 from nodes.models import stored_site
 from nodes.models import tree as sections_tree
+from nodes.selectors import stored_tags
 from reader.selectors import bylines, menus, tag_counts
 
 router = Router(tags=["Site"])
@@ -60,9 +61,10 @@ class LiveSection(Shape):
 
 
 class Tag(Shape):
-    """A tag, and the number of public nodes that have it."""
+    """A tag, its description, and the number of public nodes that have it."""
 
     name: str
+    description: str
     count: int
     path: str
 
@@ -143,7 +145,16 @@ def tree(request: HttpRequest) -> HttpResponse:
 def tags(request: HttpRequest) -> HttpResponse:
     """Return the tags of public nodes. To list the nodes that have a particular tag, use `/nodes?tag=`."""
     counts = tag_counts.count_tags(sections_tree.current(), now())
-    items = [{"name": name, "count": count, "path": reverse("tag", args=[name])} for name, count in counts.items()]
+    descriptions = stored_tags.descriptions()
+    items = [
+        {
+            "name": name,
+            "description": descriptions.get(name, ""),
+            "count": count,
+            "path": reverse("tag", args=[name]),
+        }
+        for name, count in counts.items()
+    ]
     return responses.json_response(request, {"items": items})
 
 

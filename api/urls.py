@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path, re_path
 from django.views.decorators.csrf import csrf_exempt
 
-from api import extensions, problems, site, site_settings
+from api import extensions, problems, redirects, site, site_settings
 from api.changes import reading
 from api.comments import moderating
 from api.http.routing import Api, StrictParser
@@ -22,7 +22,15 @@ api = Api(
     urls_namespace="api",
     parser=StrictParser(),
 )
-for router in (bulk.router, moderating.router, site.router, site_settings.router, reading.router, resuming.router):
+for router in (
+    bulk.router,
+    moderating.router,
+    site.router,
+    site_settings.router,
+    redirects.router,
+    reading.router,
+    resuming.router,
+):
     api.add_router("", router)
 extensions.mount(api)
 

@@ -45,6 +45,12 @@ def all_stored() -> list[StoredTag]:
     return list(read_documents(TAGS, database()[TAGS].find({}).sort("_id", 1), _stored_tag))
 
 
+@on_lists
+def descriptions() -> dict[str, str]:
+    """Return the descriptions of tags, keyed by tag."""
+    return {tag.name: tag.description for tag in all_stored()}
+
+
 def being_renamed() -> list[StoredTag]:
     """Return the tags whose rename hasn't been completed."""
     return list(read_documents(TAGS, database()[TAGS].find({"is_renaming": True}), _stored_tag))
