@@ -1,9 +1,36 @@
 // @ts-check
-// Opens the previous or next photo when the reader presses an arrow key.
+// Opens the previous or next photo when the reader presses an arrow key or swipes.
+
+/** Go to the photo on one side, if there is one. */
+const go = (/** @type {"prev" | "next"} */ side) =>
+  /** @type {HTMLElement | null} */ (document.querySelector(`.neighbours a[rel=${side}]`))?.click();
+
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
   if (/** @type {Element} */ (event.target).closest("input, textarea, select, [contenteditable]")) return;
-  const side = event.key === "ArrowLeft" ? "prev" : event.key === "ArrowRight" ? "next" : "";
-  const link = side && document.querySelector(`.neighbours a[rel=${side}]`);
-  if (link) /** @type {HTMLElement} */ (link).click();
+  if (event.key === "ArrowLeft") go("prev");
+  else if (event.key === "ArrowRight") go("next");
+});
+
+// The shortest swipe, in CSS pixels.
+const SHORTEST = 60;
+const photo = /** @type {HTMLElement | null} */ (document.querySelector(".photo-large"));
+/** @type {Touch | undefined} */
+let start;
+
+photo?.addEventListener(
+  "touchstart",
+  ({ touches }) => {
+    // Two fingers, or one finger in an enlarged page, move the page.
+    start = touches.length === 1 && (visualViewport?.scale ?? 1) < 1.05 ? touches[0] : undefined;
+  },
+  { passive: true },
+);
+
+photo?.addEventListener("touchend", ({ changedTouches: [end] }) => {
+  if (!start) return;
+  const across = end.clientX - start.clientX;
+  const down = end.clientY - start.clientY;
+  start = undefined;
+  if (Math.abs(across) >= SHORTEST && Math.abs(across) > 2 * Math.abs(down)) go(across > 0 ? "prev" : "next");
 });

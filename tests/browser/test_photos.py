@@ -10,6 +10,7 @@ from cms.testing.build import PAST, node, nonce, stored
 from marginalia.mongo.connection import database
 from marginalia.tasks import worker
 from tests.browser.giving import GIVE, given
+from tests.browser.people import DESKTOP, PHONE
 from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import document, gallery, upload
 
@@ -323,6 +324,37 @@ def test_readers_browse_photos_by_keyboard_or_links(browsing, scripts):
         else:
             page.get_by_role("navigation", name="More photos").get_by_role("link", name=name).click()
         page.wait_for_url(f"**/lakes/{place}")
+
+
+SWIPE = """([from, to]) => {
+    const target = document.querySelector(".photo-large");
+    const touch = (at) => new Touch({ identifier: 1, target, clientX: at, clientY: 200 });
+    const send = (type, touches, changedTouches) => target.dispatchEvent(
+        new TouchEvent(type, { touches, changedTouches, bubbles: true }));
+    send("touchstart", [touch(from)], [touch(from)]);
+    send("touchend", [], [touch(to)]);
+}"""
+
+
+def test_readers_browse_photos_by_swiping(browsing):
+    lakes("one", "two")
+    page = browsing(viewport=PHONE, has_touch=True, is_mobile=True)
+    page.goto("/lakes/two")
+    page.evaluate(SWIPE, [200, 170])
+    page.evaluate(SWIPE, [250, 100])
+    page.wait_for_url("**/lakes/one")
+    page.evaluate(SWIPE, [100, 250])
+    page.wait_for_url("**/lakes/two")
+
+
+def test_other_photos_are_beside_the_photo(browsing):
+    lakes("one", "two", "three")
+    page = browsing(viewport=DESKTOP)
+    page.goto("/lakes/two")
+    before, photo, after = (
+        page.locator(f".photo-view {part}").bounding_box() for part in ("[rel=prev]", "figure", "[rel=next]")
+    )
+    assert before["x"] + before["width"] < photo["x"] < photo["x"] + photo["width"] < after["x"]
 
 
 @pytest.mark.slow
