@@ -417,6 +417,16 @@ def test_closed_discussion_offers_no_form(reader, target):
     expect(reader.get_by_text("The last word")).to_be_visible()
 
 
+def test_comments_are_printed_only_on_the_page_of_the_discussion(page, target):
+    say(target, "The last word", "a")
+    for url, is_printed in ((URL, False), (f"/comments/on/{target.label}/{target.pk}", True)):
+        page.goto(url)
+        page.emulate_media(media="print")
+        expect(page.get_by_text("The last word")).to_be_visible(visible=is_printed)
+        page.emulate_media(media="screen")
+        expect(page.get_by_text("The last word")).to_be_visible()
+
+
 def test_deep_thread_is_readable_on_a_phone(browsing, target):
     parent = ""
     for depth in range(8):
