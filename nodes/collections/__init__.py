@@ -319,7 +319,9 @@ def collections() -> tuple[Collection, ...]:
             (
                 *node_indexes(),
                 *FILES_INDEXES,
-                Index("by_updated", (("metadata.updated", -1), ("_id", -1))),
+                # The library lists either photos or files, sorted by last change. There are usually few files.
+                Index("by_updated", CHANGED),
+                Index("files_by_updated", CHANGED, partial={"metadata.type": FILE}),
                 Index("by_author", (("metadata.author._id", 1), ("metadata.updated", -1))),
                 # Camera properties are stored as [{n, v}], so one index covers them all. Queries use $elemMatch.
                 Index("by_exif", (("metadata.detail.exif.n", 1), ("metadata.detail.exif.v", 1), *NEWEST)),

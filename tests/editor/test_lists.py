@@ -10,12 +10,16 @@ from django.contrib.auth.models import Group
 from cms.testing.build import EDITOR, PAST, node, nonce, stored
 from cms.testing.editors import fields
 from marginalia.mongo.clock import now
+from nodes.access import System
+from nodes.collections import ASSET_FILES
+from nodes.content import FILE
 from nodes.selectors import lists
 from nodes.selectors.lists import Filters
 from nodes.services import drafts, editing
 from nodes.types import TagChange
+from photos.actions import UploadFile
 from tests.support.commands import explain, stages
-from tests.support.nodes.photo_build import gallery, upload
+from tests.support.nodes.photo_build import document, gallery, upload
 
 LIST = "/admin/nodes/node/"
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
@@ -184,6 +188,19 @@ def test_every_filter_is_an_index_scan_without_sorting(mongo, commands):
             assert not stages(explained) & {"COLLSCAN", "SORT"}, (filters, stages(explained))
             read = explained["executionStats"]["totalDocsExamined"]
             assert read <= 2 * len(found.rows) + 2, (filters, read, len(found.rows))
+
+
+def test_list_of_files_reads_no_photos(mongo, commands):
+    photo = document(upload(gallery()))
+    copies = [{**photo, "_id": ObjectId(), "metadata": {**photo["metadata"], "slug": f"copy-{i}"}} for i in range(30)]
+    mongo[ASSET_FILES].insert_many(copies)
+    UploadFile(user=System("Ann"), gallery_id=None, filename="programme.pdf").execute([b"%PDF-1.7"])
+    with commands.recorded():
+        found = lists.page(Filters(type=FILE), now(), collection=ASSET_FILES)
+    assert [row.node.metadata.title for row in found.rows] == ["programme"]
+    plan = explain(mongo, commands.sent[0])
+    assert "SORT" not in stages(plan)
+    assert plan["executionStats"]["totalDocsExamined"] == 1
 
 
 def bulk(person, action, *chosen, **more):
