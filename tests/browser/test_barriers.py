@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from nodes.services.site import save_settings
 from tests.browser import admin_pages, pages
-from tests.browser.people import PHONE
+from tests.browser.people import DESKTOP, PHONE
 from tests.support.nodes.content import Chapter, Handbook, registered
 
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
@@ -74,7 +74,7 @@ def test_reader_pages_are_accessible_on_a_phone(looking, axe, site):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 800}, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_documentation_pages_are_accessible(looking, axe, site, viewport):
     save_settings({"theme": "documentation"}, {"theme": "magazine"})
     page = looking(viewport=viewport)
@@ -146,8 +146,9 @@ NO_PAGE = {
 
 
 @pytest.mark.slow
-def test_every_admin_page_is_accessible(looking, account, axe, site):
-    page, seen = looking(account("ann")), set()
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_every_admin_page_is_accessible(looking, account, axe, site, viewport):
+    page, seen = looking(account("ann"), viewport=viewport), set()
     page.on("framenavigated", lambda frame: seen.add(urlsplit(frame.url).path))
     with registered(Handbook, Chapter):
         admin_pages.prepare(site)
