@@ -64,8 +64,8 @@ class SettingsForm(LookForm):
         widget=ReferenceInput(photos=True),
         label=gettext_lazy("Link preview photo"),
         help_text=gettext_lazy(
-            "Enter the URL of a photo on this site. It's used for link previews of pages without a featured photo. "
-            "Leave empty to show these previews without a photo."
+            "Used for link previews of pages without a featured photo. Leave empty to show these previews without a "
+            "photo."
         ),
     )
 
