@@ -380,6 +380,22 @@ class PostResult:
 
 
 @dataclass(frozen=True)
+class ImportedId:
+    """The id of an imported comment in another comment system.
+
+    Attributes:
+        slug: The slug of the comment.
+        anchor: The fragment of the old permalink, for example "comment-123".
+        likes: How many readers liked the comment there.
+    """
+
+    slug: str
+    anchor: str
+    likes: int = 0
+    dislikes: int = 0
+
+
+@dataclass(frozen=True)
 class FlaggedComment:
     """A flagged comment, with the number of readers who flagged it and the time of the latest flag."""
 

@@ -12,7 +12,7 @@ from marginalia.comments.notices.views import subscribe, unsubscribe
 from marginalia.comments.posting.change_views import delete, edit, flag
 from marginalia.comments.posting.views import done, form, post
 from marginalia.comments.reading.outages import limited
-from marginalia.comments.reading.views import discussion, mine, permalink, thread
+from marginalia.comments.reading.views import discussion, mine, old_permalink, permalink, thread
 from marginalia.comments.views import handle_comment_errors
 
 
@@ -30,6 +30,7 @@ urlpatterns = [
     _route(f"posted/{COMMENT_PATH}", done, name="comments-comment-done"),
     _route(f"on/{TARGET_PATH}", discussion, name="comments-discussion"),
     _route(f"c/{COMMENT_PATH}", permalink, name="comments-url-redirect"),
+    _route(f"old/{TARGET_PATH}", old_permalink, name="comments-old-permalink"),
     _route(f"thread/{COMMENT_PATH}", thread, name="comments-thread"),
     _route("mine", mine, name="comments-mine"),
     _route(f"edit/{COMMENT_PATH}", edit, name="comments-edit"),

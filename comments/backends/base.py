@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Protocol, Unpack
 
-from marginalia.comments.backends.beside import Flags, IpHashes, Lessons, Subscriptions
+from marginalia.comments.backends.beside import Flags, Imported, IpHashes, Lessons, Subscriptions
 from marginalia.comments.types import (
     Comment,
     ConversionOptions,
@@ -50,6 +50,7 @@ class Backend(Protocol):
     subscriptions: Subscriptions
     ip_hashes: IpHashes
     lessons: Lessons
+    imported: Imported
 
     # Writing ---------------------------------------------------------------------------------------------------------
 

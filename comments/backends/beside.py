@@ -7,7 +7,7 @@ from typing import Any
 from pymongo import UpdateOne
 from pymongo.database import Database
 
-from marginalia.comments.types import FlaggedComment, Subscription, Target
+from marginalia.comments.types import FlaggedComment, ImportedId, Subscription, Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.reading import Malformed, read_documents
 
@@ -191,3 +191,35 @@ class Lessons:
         change = {**({earlier: -1} if earlier else {}), **({kind: 1} if kind else {})}
         update = {"$inc": change, "$set": {"at": now()}}
         self.features.bulk_write([UpdateOne({"_id": id}, update, upsert=True) for id in features], ordered=False)
+
+
+class Imported:
+    """The ids that imported comments had in another comment system, and the likes that they had there."""
+
+    def __init__(self, db: Database[Any]) -> None:
+        self.stored = db["comments.imported"]
+
+    def record(self, target: Target, comments: Iterable[ImportedId]) -> None:
+        """Store the old ids of comments in one discussion. Repeating this changes nothing."""
+        updates = [
+            UpdateOne(
+                {"_id": f"{target.id}#{old.anchor}"},
+                {
+                    "$set": {
+                        "discussion_id": target.id,
+                        "slug": old.slug,
+                        "likes": old.likes,
+                        "dislikes": old.dislikes,
+                    }
+                },
+                upsert=True,
+            )
+            for old in comments
+        ]
+        if updates:
+            self.stored.bulk_write(updates, ordered=False)
+
+    def slug(self, target: Target, anchor: str) -> str:
+        """Return the slug of the comment whose old permalink ended with `anchor`, or "" if there is none."""
+        document = self.stored.find_one({"_id": f"{target.id}#{anchor}"})
+        return str(document["slug"]) if document else ""

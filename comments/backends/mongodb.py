@@ -2,7 +2,7 @@
 
 from typing import Any, Unpack
 
-from marginalia.comments.backends.beside import Flags, IpHashes, Lessons, Subscriptions
+from marginalia.comments.backends.beside import Flags, Imported, IpHashes, Lessons, Subscriptions
 from marginalia.comments.backends.reading.across import Across
 from marginalia.comments.backends.reading.pages import Reading
 from marginalia.comments.backends.store import Store
@@ -23,6 +23,7 @@ class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
         self.subscriptions = Subscriptions(self.store.db)
         self.ip_hashes = IpHashes(self.store.db)
         self.lessons = Lessons(self.store.db)
+        self.imported = Imported(self.store.db)
 
     def close(self, target: Target) -> None:
         self.store.discussions.set_state(target, "closed")
@@ -45,7 +46,7 @@ class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
         deleted = sum(1 for _ in self.iterate(target))
         for layout in self.store.layouts.all:
             layout.clear(read_place(discussion), {"$gte": 0})
-        side_collections = (self.flags.stored, self.subscriptions.stored, self.ip_hashes.stored)
+        side_collections = (self.flags.stored, self.subscriptions.stored, self.ip_hashes.stored, self.imported.stored)
         for collection in (self.store.pending, self.store.history, *side_collections):
             collection.delete_many({"discussion_id": target.id})
         self.store.discussions.collection.delete_one({"_id": target.id})

@@ -138,6 +138,12 @@ STATIC = (
         shard_key=ShardKey((("_id", "hashed"),), reason="one document per decision, by _id", least=least_hash),
         validator=schemas.LESSON,
     ),
+    Collection(
+        "comments.imported",
+        (Index("by_discussion", (("discussion_id", 1),)),),
+        shard_key=ShardKey((("_id", "hashed"),), reason="old permalinks are found by _id", least=least_hash),
+        validator=schemas.IMPORTED,
+    ),
     *rate_limit.COLLECTIONS,
 )
 

@@ -124,5 +124,6 @@ SUBSCRIPTION = document(
 )
 FEATURE = document({"_id": TEXT, "at": DATE}, {"spam": INTEGER, "approved": INTEGER})
 LESSON = document({"_id": TEXT, "kind": one_of("spam", "approved"), "at": DATE})
+IMPORTED = document({"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "likes": INTEGER, "dislikes": INTEGER})
 ERASURE = document({"_id": TEXT, "at": DATE})
 IP_HASH = document({"discussion_id": TEXT, "slug": TEXT, "ip_hash": TEXT, "at": DATE})

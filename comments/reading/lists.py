@@ -115,6 +115,7 @@ def discussion_context(subject: Subject, page: Page) -> dict[str, Any]:
         "anchor": ANCHOR,
         "form_url": reverse("comments-form", args=args),
         "feed_url": reverse("comments-feed", args=args),
+        "old_url": reverse("comments-old-permalink", args=args),
     }
 
 

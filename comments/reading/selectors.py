@@ -219,6 +219,11 @@ def email_of(comment: Comment) -> str:
     return backend().email_of(comment.target, comment.slug)
 
 
+def imported_slug(target: Model | Target, anchor: str) -> str:
+    """Return the slug of the imported comment whose old permalink ended with `anchor`, or "" if there is none."""
+    return backend().imported.slug(targets.target_for(target), anchor)
+
+
 def iterate_targets(*, label: str = "") -> Iterator[Target]:
     """Yield the targets that have a discussion. If `label` is given, yield only targets of this model."""
     return backend().targets(label=label)

@@ -19,6 +19,8 @@ from marginalia.comments.reading.presenter import Presenter, comments_html, join
 from marginalia.comments.types import Comment, Page, Target
 from marginalia.comments.views import get_target_or_404, page, personal
 
+# Maximum length of the fragment of an old permalink.
+MAX_ANCHOR = 200
 MAX_OWN = 50
 
 
@@ -51,6 +53,17 @@ def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpRespo
     if all(comment.removed for comment in selectors.subdiscussion(target, slug).comments):
         return page(request, target, "gone", {"obj": obj}, status=410)
     return HttpResponseRedirect(reverse("comments-thread", args=[label, pk, slug]))
+
+
+@require_safe
+def old_permalink(request: HttpRequest, label: str, pk: str) -> HttpResponse:
+    """Redirect from an imported comment's old permalink to the comment.
+
+    `anchor` is the fragment of the old permalink. If it belongs to no comment, redirect to the object.
+    """
+    target, obj = get_target_or_404(label, pk)
+    slug = selectors.imported_slug(target, request.GET.get("anchor", "")[:MAX_ANCHOR])
+    return HttpResponseRedirect(comment_url(target, obj, slug) if slug else obj.get_absolute_url())
 
 
 def comment_url(target: Target, obj: Model, slug: str) -> str:

@@ -39,6 +39,7 @@ PROBLEMS = {
     "convert_comments": "a discussion couldn't be converted",
     "doctor": "there are errors, or findings of at least the level in `--fail-on`",
     "export_site": "a document couldn't be read and wasn't exported",
+    "import_comments": "comments were left out",
     "import_photos": "a file was rejected",
     "import_site": "a document was skipped or differs from the archive",
     "import_wordpress": "a post or page couldn't be imported",

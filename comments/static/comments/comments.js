@@ -24,6 +24,19 @@
     place.scrollIntoView();
   };
 
+  // The fragments of permalinks in comment systems from which comments can be imported.
+  const OLD_ANCHOR = /^(?:comment-\d+|c\d+|isso-\d+|(?:remark42__comment|commento|comentario)-[\w-]+)$/;
+
+  /** Go to the comment that an old permalink refers to. Only the server knows its new place. */
+  const followOld = () => {
+    const old = findList()?.dataset.commentsOld;
+    const number = new URLSearchParams(location.search).get("comment");
+    const anchor = location.hash.slice(1) || (number ? `comment-${number}` : "");
+    if (old && OLD_ANCHOR.test(anchor) && !findNamed(`#${anchor}`)) {
+      location.replace(`${old}?anchor=${encodeURIComponent(anchor)}`);
+    }
+  };
+
   /** Replace the date of each comment with how long ago it was posted. */
   const tellTimes = (place) => {
     const words = new Intl.RelativeTimeFormat(document.documentElement.lang);
@@ -301,4 +314,5 @@
   for (const place of all(document, "[data-comments-form]")) fill(place);
   for (const list of all(document, ".comments")) near.observe(list);
   reveal();
+  followOld();
 })();

@@ -1,0 +1,121 @@
+"""A temporary SQLite database that groups the comments of an export by page, and sorts them. It needs little memory."""
+
+import json
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+
+from marginalia.comments.imports.addresses import Addresses, known_target, pages
+from marginalia.comments.imports.records import SourceComment, SourceState, TextFormat
+from marginalia.comments.types import Target
+
+# `posted` is in milliseconds since 1970.
+_SCHEMA = """
+CREATE TABLE comments (
+    id TEXT PRIMARY KEY, address TEXT NOT NULL, parent TEXT NOT NULL, posted INTEGER NOT NULL, state TEXT NOT NULL,
+    record TEXT NOT NULL, level INTEGER
+) WITHOUT ROWID;
+CREATE TABLE addresses (address TEXT PRIMARY KEY, target TEXT) WITHOUT ROWID;
+CREATE TABLE pages (path TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
+"""
+# How many levels of replies are sorted. Deeper replies are attached to a comment on this level.
+_MAX_LEVELS = 5_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Staging:
+    """The comments of one export."""
+
+    def __enter__(self) -> "Staging":
+        self._file = tempfile.NamedTemporaryFile(prefix="comments-", suffix=".sqlite")  # noqa: SIM115 - see __exit__
+        self._db = sqlite3.connect(self._file.name)
+        self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
+        return self
+
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._db.close()
+        self._file.close()
+
+    def fill(self, comments: Iterable[SourceComment], addresses: Addresses) -> None:
+        """Store the comments, and find their pages. If an id occurs several times, the last comment counts."""
+        self._db.executemany(
+            "INSERT OR REPLACE INTO comments VALUES (?, ?, ?, ?, ?, ?, NULL)",
+            (
+                (c.id, c.address, c.parent, _milliseconds(c.posted), c.state.value, json.dumps(asdict(c), default=str))
+                for c in comments
+            ),
+        )
+        self._sort()
+        self._find_pages(addresses)
+        self._db.execute("CREATE INDEX by_address ON comments (address)")
+        self._db.commit()
+
+    def _sort(self) -> None:
+        """Set the level of each comment, and let replies be later than their parents.
+
+        A comment without a parent in the same discussion is at level 0. So are comments whose parents form a circle.
+        """
+        self._db.execute("CREATE INDEX by_parent ON comments (parent)")
+        self._db.execute(
+            "UPDATE comments AS c SET level = 0, parent = '' WHERE NOT EXISTS "
+            "(SELECT 1 FROM comments p WHERE p.id = c.parent AND p.address = c.address AND p.id != c.id)"
+        )
+        for level in range(_MAX_LEVELS):
+            changed = self._db.execute(
+                "UPDATE comments AS c SET level = ?, posted = max(c.posted, p.posted + 1) FROM comments p "
+                "WHERE p.id = c.parent AND p.level = ? AND c.level IS NULL",
+                (level + 1, level),
+            )
+            if not changed.rowcount:
+                break
+        self._db.execute("UPDATE comments SET level = 0, parent = '' WHERE level IS NULL")
+
+    def _find_pages(self, addresses: Addresses) -> None:
+        self._db.executemany(
+            "INSERT OR REPLACE INTO pages VALUES (?, ?)", ((path, str(target)) for path, target in pages())
+        )
+        for (address,) in self._db.execute("SELECT DISTINCT address FROM comments").fetchall():
+            converted = addresses.convert(address)
+            target = known_target(converted)
+            found = self._db.execute("SELECT target FROM pages WHERE path = ?", (converted,)).fetchone()
+            name = str(target) if target else found[0] if found else None
+            self._db.execute("INSERT INTO addresses VALUES (?, ?)", (address, name))
+
+    def states(self) -> Counter[str]:
+        """Return the number of comments by state."""
+        return Counter(dict(self._db.execute("SELECT state, count(*) FROM comments GROUP BY state")))
+
+    def unmatched(self) -> list[tuple[str, int]]:
+        """Return each address that leads to no page, with its number of comments, most comments first."""
+        return self._db.execute(
+            "SELECT address, count(*) AS n FROM comments JOIN addresses USING (address) WHERE target IS NULL "
+            "GROUP BY address ORDER BY n DESC, address"
+        ).fetchall()
+
+    def targets(self) -> list[Target]:
+        """Return the targets of all discussions."""
+        found = self._db.execute("SELECT DISTINCT target FROM addresses WHERE target IS NOT NULL ORDER BY target")
+        return [Target.parse(name) for (name,) in found]
+
+    def comments(self, target: Target) -> Iterator[SourceComment]:
+        """Yield the comments of a discussion by time, each reply after its parent."""
+        rows = self._db.execute(
+            "SELECT record, parent, posted FROM comments JOIN addresses USING (address) WHERE target = ? "
+            "ORDER BY posted, level, id",
+            (str(target),),
+        )
+        for record, parent, posted in rows:
+            values = json.loads(record)
+            values |= {"parent": parent, "posted": _EPOCH + timedelta(milliseconds=posted)}
+            values |= {"state": SourceState(values["state"]), "format": TextFormat(values["format"])}
+            yield SourceComment(**values)
+
+
+def _milliseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
