@@ -1,6 +1,6 @@
 """The views for a node's history: a timeline of saves, the differences of two versions, and restoring an old version."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
@@ -99,13 +99,8 @@ def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type:
 
 def _day(when: datetime, moment: datetime) -> str:
     """Return the day of a save: "Today", "Yesterday", or the date."""
-    today = timezone.localdate(moment)
-    match today - timezone.localdate(when):
-        case timedelta(days=0):
-            return _("Today")
-        case timedelta(days=1):
-            return _("Yesterday")
-    return times.day(when, moment)
+    days = (timezone.localdate(moment) - timezone.localdate(when)).days
+    return {0: _("Today"), 1: _("Yesterday")}.get(days) or times.day(when, moment)
 
 
 @require_safe
