@@ -41,8 +41,8 @@ _PHOTO = re.compile(r"(?i)\bphoto:([^\s()\"'<>{}\[\],#]+)")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 # Number of unchanged rows that are shown before and after each difference, and minimum number of rows in a fold.
 _CONTEXT, _LEAST_FOLDED = 1, 2
-# Maximum number of characters in both versions of a text. The differences of longer texts are shown only as source.
-_MOST_RENDERED = 400_000
+# Maximum number of characters in both versions of a text as HTML. The differences of longer texts are shown only as source.
+_MOST_RENDERED = 800_000
 _BODY, _FORMAT = "detail.text", "detail.format"
 
 
@@ -120,10 +120,12 @@ def _rendered(
     is_body = path == _BODY
     sources = [version.get(path) or "" for version in (old, new)]
     is_markdown = isinstance(declared_fields.declared(type).get(path), MarkdownField)
-    if not (is_body or is_markdown) or sum(map(len, sources)) > _MOST_RENDERED:
+    if not (is_body or is_markdown):
         return SafeString("")
     formats = [version.get(_FORMAT) or MARKDOWN if is_body else MARKDOWN for version in (old, new)]
     before, after = (rendering.to_html(*source) for source in zip(sources, formats, strict=True))
+    if len(before) + len(after) > _MOST_RENDERED:
+        return SafeString("")
     blocks = rendered.mark_changes(before, after, removed=_("Removed"), added=_("Added"), budget=budget)
     if all(block.kind == "same" for block in blocks):
         return format_html("<p>{}</p>", _("Readers see no difference."))

@@ -8,6 +8,7 @@ new version, with `<del>` and `<ins>` around removed and added content. It must 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from typing import Final, Literal, NamedTuple, Union
 
@@ -35,11 +36,20 @@ class MarkedBlock:
     html: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Element:
     name: str
     attributes: str
     children: Sequence[_Node] = ()
+
+    # Cached, because each level of nested elements needs them.
+    @cached_property
+    def html(self) -> str:
+        return self.start + "".join(map(_html, self.children)) + self.end
+
+    @cached_property
+    def text(self) -> str:
+        return "".join(map(_text, self.children))
 
     @property
     def start(self) -> str:
@@ -233,13 +243,11 @@ def _blocks(nodes: Sequence[_Node]) -> list[_Block]:
 
 
 def _html(node: _Node) -> str:
-    if isinstance(node, str):
-        return node
-    return node.start + "".join(map(_html, node.children)) + node.end
+    return node if isinstance(node, str) else node.html
 
 
 def _text(node: _Node) -> str:
-    return unescape(node) if isinstance(node, str) else "".join(map(_text, node.children))
+    return unescape(node) if isinstance(node, str) else node.text
 
 
 def _tokens(nodes: Sequence[_Node], around: tuple[str, ...] = ()) -> Iterator[_Token]:
@@ -247,6 +255,6 @@ def _tokens(nodes: Sequence[_Node], around: tuple[str, ...] = ()) -> Iterator[_T
         if isinstance(node, str):
             yield from (_Token(tags.quote(word), around) for word in diff.split_words(unescape(node)))
         elif node.name in tags.VOID or node.is_formula:
-            yield _Token(_html(node), around)
+            yield _Token(node.html, around)
         else:
             yield from _tokens(node.children, (*around, node.start))
