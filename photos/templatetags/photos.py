@@ -19,12 +19,15 @@ register = template.Library()
 
 
 @register.simple_tag
-def photo_picture(photo: Photo, sizes: str = addresses.SIZES, *, eager: bool = False) -> SafeString:
+def photo_picture(
+    photo: Photo, sizes: str = addresses.SIZES, *, alt: str | None = None, eager: bool = False
+) -> SafeString:
     """Show the whole photo as AVIF, WebP or JPEG in all widths: `{% photo_picture photo sizes="50vw" eager=True %}`.
 
-    Use `eager` if the photo is visible without scrolling.
+    `alt` replaces the photo's own alternative text, unless it is empty. Use `eager` if the photo is visible without
+    scrolling.
     """
-    return addresses.picture(photo, sizes=sizes, eager=eager)
+    return addresses.picture(photo, sizes=sizes, alt=alt or None, eager=eager)
 
 
 @register.simple_tag
@@ -181,6 +184,14 @@ def _words() -> dict[str, Any]:
         "editNote": _("Edit footnote"),
         "writeNote": _("Write footnote"),
         "task": _("Done"),
+        "layouts": {
+            "Text": _("As wide as the text"),
+            "Wide": _("Wider"),
+            "Full": _("Full width"),
+            "Left": _("Left of the text"),
+            "Right": _("Right of the text"),
+        },
+        "editPhoto": _("Edit caption, alternative text and width"),
         "alt": _("Alternative text: %(alt)s"),
         "noAlt": _("No alternative text"),
         "missing": _("Photo not found: %(source)s"),

@@ -48,13 +48,17 @@ def attributes(name, ids) -> dict[str, str]:
     """Return every attribute of an insert with a valid value."""
     made = base.find_insert(name)
     said = {
-        key: ids.get(type(field)) or made.examples.get(key) or str(field.initial or "news")
+        key: ids.get(type(field)) or made.examples.get(key) or _choice(field) or str(field.initial or "news")
         for key, field in made.base_fields.items()
     }
     if name == "gallery":
         # One or the other.
         del said["photos"]
     return said
+
+
+def _choice(field) -> str:
+    return next((value for value, _label in reversed(getattr(field, "choices", [])) if value), "")
 
 
 def shown(name, said, content=None, *, text_format="markdown", text=None, way=texts.render_for_readers):

@@ -14,23 +14,46 @@ from marginalia.markup.text import is_empty
 
 @insert("photo")
 class PhotoInsert(Insert):
-    """A photo with an optional caption."""
+    """A photo with an optional caption, in its own line or beside the text."""
 
     label = _("Photo with caption")
-    help = _("A photo with a caption, as wide as the text or wider.")
+    help = _("A photo with a caption: as wide as the text, wider, or beside the text.")
     template = "nodes/inserts/photo.html"
 
     photo = PhotoIdField(label=_("Photo"))
     caption = forms.CharField(label=_("Caption"), max_length=500, required=False)
+    alt = forms.CharField(
+        label=_("Alternative text"),
+        max_length=500,
+        required=False,
+        help_text=_("Leave empty to use the photo's own alternative text."),
+    )
     width = forms.ChoiceField(
         label=_("Width"),
-        choices=[("text", _("As wide as the text")), ("wide", _("Wider")), ("full", _("Full width"))],
+        choices=[
+            ("text", _("As wide as the text")),
+            ("wide", _("Wider")),
+            ("full", _("Full width")),
+            ("half", _("Half of the text's width")),
+            ("third", _("A third of the text's width")),
+        ],
         initial="text",
+    )
+    align = forms.ChoiceField(
+        label=_("Alignment"),
+        choices=[("", _("In its own line")), ("left", _("Left of the text")), ("right", _("Right of the text"))],
+        required=False,
+        help_text=_(
+            "Beside the text, a photo takes up half or a third of the text's width. On phones, it has its own line."
+        ),
     )
 
     def context(self, context: Context) -> dict[str, Any] | None:
         photo = context.site.photo(self.cleaned_data["photo"])
-        return {"photo": photo} if photo else None
+        width = self.cleaned_data["width"]
+        if self.cleaned_data["align"] and width != "third":
+            width = "half"
+        return {"photo": photo, "width": width} if photo else None
 
     def plain(self) -> str:
         return str(self.cleaned_data["caption"])

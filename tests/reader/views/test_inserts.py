@@ -84,3 +84,23 @@ def test_note_without_content_is_missing_on_the_page_and_in_lists(client, mongo)
     node(slug="page", text=":::note\n\n:::\n\nWords.")
     assert mongo["cms.nodes"].find_one({"metadata.slug": "page"})["derived"]["excerpt"] == "Words."
     assert 'role="note"' not in client.get("/page").content.decode()
+
+
+def test_photo_has_its_own_words_and_layout_on_pages_in_feeds_and_in_the_api(client, mongo):
+    photo = upload(gallery("plates"))
+    blog = node("blog", "news")
+    attributes = f"photo=photo:{photo} caption=Dawn alt='A \"bay\"' "
+    text = f"::photo{{{attributes}width=wide}}\n\n::photo{{{attributes}align=left}}"
+    post = node("blog-entry", "post", parent=blog, text=text)
+    feed = json.loads(client.get("/feed/json").content)["items"][0]["content_html"]
+    api = client.get(f"/api/v1/nodes/{post}?include=body_html").json()["body_html"]
+    for html in (client.get("/news/post").content.decode(), feed, api):
+        assert '<figure class="photo insert-photo wide">' in html
+        assert '<figure class="photo insert-photo half left">' in html
+        assert html.count('alt="A &quot;bay&quot;"') == 2
+        assert html.count("<figcaption>Dawn</figcaption>") == 2
+
+
+def test_photo_without_own_words_has_those_of_the_photo(client, mongo):
+    node(slug="page", text=f"::photo{{photo=photo:{upload(gallery('plates'), fields={'detail.alt': 'Mist'})}}}")
+    assert 'alt="Mist"' in client.get("/page").content.decode()
