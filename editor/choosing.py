@@ -104,7 +104,7 @@ def list_targets(request: HttpRequest) -> JsonResponse:
     """Return {"targets": {reference: target}} for the references in ?refs=, which are separated by spaces.
 
     A reference is `node:ID`, `photo:NAME` or a path. Targets that don't exist or that the user can't see are left out. A
-    photo's target includes a picture.
+    photo's target includes a picture and the alternative text.
     """
     user = request.user
     if not access.may_write(user):
@@ -128,7 +128,7 @@ def _target(node: Node | Photo) -> dict[str, Any]:
     target: dict[str, Any] = asdict(make_choice(node))
     if isinstance(node, Photo):
         path, width, height = addresses.editor_copy(node)
-        target["picture"] = {"path": path, "width": width, "height": height}
+        target |= {"picture": {"path": path, "width": width, "height": height}, "alt": node.metadata.detail.alt}
     return target
 
 

@@ -50,7 +50,9 @@ def test_markup_is_shown_only_at_the_caret(ann):
 def test_link_and_photo_are_shown_with_their_targets(ann):
     fees = node(slug="fees", title="Our fees")
     lake = upload(gallery(), pictures.jpeg(1), "1.jpg", fields={"title": "Lake", "published": PAST})
-    text = f'[prices](node:{fees}) [gone](node:{"0" * 24})\n\n![Mist](photo:{lake} "At dawn")\n\n![](photo:{lake})'
+    bare = upload(gallery("bare"), pictures.jpeg(2), "2.jpg", fields={"detail.alt": "", "published": None})
+    photos = f'![Mist](photo:{lake} "At dawn")\n\n![](photo:{lake})\n\n![](photo:{bare})'
+    text = f"[prices](node:{fees}) [gone](node:{'0' * 24})\n\n{photos}"
     node_id = opened(ann, text)
     expect(line(ann, 0)).to_contain_text("Our fees")
     expect(line(ann, 0)).to_contain_text("Page not found")
@@ -59,7 +61,8 @@ def test_link_and_photo_are_shown_with_their_targets(ann):
     expect(figure.locator("img")).to_have_js_property("complete", True)
     expect(figure).to_contain_text("At dawn")
     expect(figure).to_contain_text("Alternative text: Mist")
-    expect(ann.locator(".md-figure").nth(1)).to_contain_text("No alternative text")
+    expect(ann.locator(".md-figure").nth(1)).to_contain_text("Alternative text: A lake")
+    expect(ann.locator(".md-figure").nth(2)).to_contain_text("No alternative text")
     assert stored(node_id)["detail"]["text"] == text
 
 

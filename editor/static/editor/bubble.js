@@ -3,6 +3,7 @@
 import { isolateHistory, StateField, showTooltip, syntaxTree } from "../vendor/codemirror/codemirror.js";
 import { create } from "./dom.js";
 import { gapAfter } from "./insertion.js";
+import { refresh } from "./live_view.js";
 
 /** @import { EditorState } from "@codemirror/state" */
 /** @import { EditorView, Tooltip } from "@codemirror/view" */
@@ -12,10 +13,11 @@ import { gapAfter } from "./insertion.js";
  *
  * @param {(state: EditorState) => Tooltip | null} make
  */
-const tooltip = (make) =>
+export const tooltip = (make) =>
   StateField.define({
     create: make,
-    update: (shown, { docChanged, selection, state }) => (docChanged || selection ? make(state) : shown),
+    update: (shown, { docChanged, effects, selection, state }) =>
+      docChanged || selection || effects.some((effect) => effect.is(refresh)) ? make(state) : shown,
     provide: (field) => showTooltip.from(field),
   });
 

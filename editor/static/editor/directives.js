@@ -28,8 +28,19 @@ export function parseDirective(spelled) {
 }
 
 /**
+ * Return a directive without its colons. Attributes without a value are left out.
+ *
+ * @param {string} name
+ * @param {Record<string, string>} attributes
+ */
+export function formatDirective(name, attributes) {
+  const pairs = Object.entries(attributes).filter(([, value]) => value);
+  return name + (pairs.length ? `{${pairs.map(([key, value]) => `${key}=${quoted(value)}`).join(" ")}}` : "");
+}
+
+/**
  * Quote the value of an attribute.
  *
  * @param {string} value
  */
-export const quoted = (value) => (/^[^\s"'{}\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);
+const quoted = (value) => (/^[^\s"'{}\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);

@@ -33,6 +33,7 @@ import { describeInsert, editInsert, insertChoices, openInserts, startInsert } f
 import { chooseLink, chooseTypedLink } from "./links.js";
 import { liveView, refresh } from "./live_view.js";
 import { paragraphKeys } from "./paragraphs.js";
+import { photoBox } from "./photo_box.js";
 import { hasPicker, pickPhotos } from "./picker.js";
 import "./paste.js";
 import { joinPhotos } from "./photos_field.js";
@@ -180,6 +181,7 @@ class MarkdownEditor {
       const release = () => this.element.classList.remove("is-selecting");
       window.addEventListener("mouseup", release, { once: true });
     });
+    this.editor.view.scrollDOM.addEventListener("mousedown", (event) => this.#clickBelowText(event));
     this.#countWords();
     this.#showState();
     this.#showLive(recall(SOURCE) !== "1");
@@ -201,6 +203,7 @@ class MarkdownEditor {
       tooltips({ tooltipSpace: () => this.#tooltipSpace() }),
       selectionBubble(this.words.tools, () => this.#formatButtons().flat()),
       footnoteBox(this.words),
+      photoBox(() => this.editor, this.words, this.targets),
       blockMenu(
         () => this.#blocks(),
         (position) => this.editor.syntaxAt(position).has("FencedCode"),
@@ -431,6 +434,15 @@ class MarkdownEditor {
         queueMicrotask(() => chooseTypedLink(this.editor));
       }
     }
+  }
+
+  /** @param {MouseEvent} event */
+  #clickBelowText(event) {
+    const { scrollDOM, state } = this.editor.view;
+    if (event.target !== scrollDOM) return;
+    event.preventDefault();
+    this.editor.select({ from: state.doc.length, to: state.doc.length });
+    this.editor.focus();
   }
 
   #write() {

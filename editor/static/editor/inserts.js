@@ -1,7 +1,7 @@
 // @ts-check
 // The editor's Insert menu: users choose an insert and fill in a small form, and a directive is inserted at the cursor.
 import { showChoice } from "./chooser.js";
-import { parseDirective, quoted } from "./directives.js";
+import { formatDirective, parseDirective } from "./directives.js";
 import { find } from "./dom.js";
 import { insertBlock } from "./insertion.js";
 import { hasPicker, pickPhoto } from "./picker.js";
@@ -67,19 +67,34 @@ export function editInsert(editor, position) {
   const line = editor.view.state.doc.lineAt(position);
   const spelled = line.text.slice(position - line.from);
   const directive = parseDirective(spelled);
-  const form = /** @type {HTMLFormElement | null} */ (directive && formOf(directive.name));
-  if (!dialog || !directive || !form) return;
+  if (!directive) return;
+  const colons = /^:+/.exec(spelled)?.[0];
+  editPart(editor, { from: position, to: line.to }, directive, (made) => `${colons}${made}`);
+}
+
+/**
+ * Open the form of an insert for a part of the text, filled in with the attributes of a directive.
+ *
+ * @param {import("./text_editor.js").TextEditor} editor
+ * @param {import("./text_editor.js").Range} range
+ * @param {{ name: string, attributes: Record<string, string> }} directive
+ * @param {(made: string) => string} write Returns the text that replaces the part. `made` is the form's directive without
+ *   its colons.
+ */
+export function editPart(editor, range, { name, attributes }, write) {
+  const form = /** @type {HTMLFormElement | null} */ (formOf(name));
+  if (!dialog || !form) return;
   const fields = /** @type {Field[]} */ ([...form.elements]).filter(({ name }) => name);
   const names = new Set(fields.map(({ name }) => name));
   // The form would lose attributes for which it has no field, so show the directive's Markdown.
-  if (Object.keys(directive.attributes).some((name) => !names.has(name))) {
-    editor.select({ from: position, to: position });
+  if (Object.keys(attributes).some((attribute) => !names.has(attribute))) {
+    editor.select({ from: range.from, to: range.from });
     editor.focus();
     return;
   }
   form.reset();
   for (const field of fields) {
-    const value = directive.attributes[field.name];
+    const value = attributes[field.name];
     if (value === undefined) {
       if ("said" in field.dataset) field.value = "";
       continue;
@@ -88,10 +103,9 @@ export function editInsert(editor, position) {
     else field.value = value;
     field.dispatchEvent(new Event("change"));
   }
-  const tracked = editor.track({ from: position, to: line.to });
+  const tracked = editor.track(range);
   replace = (made) => {
-    const colons = /^:+/.exec(spelled)?.[0];
-    editor.replace(tracked.find(), `${colons}${made}`);
+    editor.replace(tracked.find(), write(made));
     editor.focus();
   };
   dialog.addEventListener("close", () => tracked.end(), { once: true });
@@ -135,11 +149,10 @@ function spelled(field) {
 /** @param {HTMLFormElement} form */
 function directive(form) {
   const fields = /** @type {Field[]} */ ([...form.elements]).filter((field) => field.name && !isDefault(field));
-  const pairs = fields
-    .map((field) => [field.name, spelled(field)])
-    .filter(([, value]) => value)
-    .map(([name, value]) => `${name}=${quoted(value)}`);
-  return form.dataset.insert + (pairs.length ? `{${pairs.join(" ")}}` : "");
+  return formatDirective(
+    form.dataset.insert ?? "",
+    Object.fromEntries(fields.map((field) => [field.name, spelled(field)])),
+  );
 }
 
 /**

@@ -29,6 +29,8 @@ const PARSE = 40;
 /** Shows the view again, for example because the titles of targets have arrived. */
 export const refresh = StateEffect.define();
 
+// The classes of photos that aren't as wide as the text.
+const LAYOUTS = new Set(["wide", "full", "half", "third", "left", "right"]);
 const hidden = Decoration.replace({});
 // Inclusive, so that the hidden markup at the ends of a cell is inside the cell's element.
 const cell = Decoration.mark({ class: "md-cell", inclusive: true });
@@ -338,13 +340,25 @@ class Decorator {
     const line = this.state.doc.lineAt(from);
     const source = this.state.sliceDoc(url.from, url.to);
     const title = node.getChild("LinkTitle");
+    const target = source.startsWith("photo:") ? this.options.targets.get(source) : undefined;
     const values = {
       source,
-      alt: this.state.sliceDoc(opening.to, closing.from),
+      // Without alternative text, readers get the photo's own one.
+      alt: this.state.sliceDoc(opening.to, closing.from) || target?.alt,
       caption: title ? this.state.sliceDoc(title.from + 1, title.to - 1) : "",
-      picture: source.startsWith("photo:") ? (this.options.targets.get(source)?.picture ?? null) : null,
+      picture: target?.picture ?? null,
+      layout: "",
       isInline: line.text.trim().length !== to - from,
     };
+    this.#showFigure(from, to, values);
+  }
+
+  /**
+   * @param {number} from
+   * @param {number} to
+   * @param {Record<string, any>} values
+   */
+  #showFigure(from, to, values) {
     const widget = new Figure(values, this.options.words);
     if (!this.#isTouched(from, to)) {
       this.#replace(from, to, widget);
@@ -357,12 +371,13 @@ class Decorator {
 
   /** @param {SyntaxNodeRef} node */
   #decorateDirective({ from, to }) {
+    const spelled = this.state.sliceDoc(from, to);
+    const directive = parseDirective(spelled);
+    if (directive?.name === "photo" && this.#showPhoto(from, to, directive.attributes)) return;
     if (this.#isLineTouched(from)) {
       this.#ranges.push(mark("md-source").range(from, to));
       return;
     }
-    const spelled = this.state.sliceDoc(from, to);
-    const directive = parseDirective(spelled);
     if (!directive) {
       if (/^:{3,}\s*$/.test(spelled)) this.#replace(from, to, new Glyph({ className: "md-container-end", text: "" }));
       return;
@@ -380,6 +395,22 @@ class Decorator {
     };
     const open = label === null ? null : () => this.options.editInsert(this.view, from);
     this.#replace(from, to, new Card(values, open));
+  }
+
+  /**
+   * Show the photo of an insert. Return false if the photo isn't known, so that the insert is shown as a card.
+   *
+   * @param {number} from
+   * @param {number} to
+   * @param {Record<string, string>} attributes
+   */
+  #showPhoto(from, to, { photo = "", caption = "", alt = "", width = "", align = "" }) {
+    const target = photo.startsWith("photo:") ? this.options.targets.get(photo) : undefined;
+    if (!target?.picture) return false;
+    const layout = [width, align].filter((name) => LAYOUTS.has(name)).join(" ");
+    const { picture } = target;
+    this.#showFigure(from, to, { source: photo, alt: alt || target.alt, caption, picture, layout, isInline: false });
+    return true;
   }
 
   /** @param {string} value */

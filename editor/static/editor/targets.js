@@ -3,7 +3,8 @@
 import { fetchJson } from "./dom.js";
 
 /**
- * @typedef {import("./chooser.js").Choice & { picture?: { path: string, width: number, height: number } }} Target
+ * @typedef {import("./chooser.js").Choice & { picture?: { path: string, width: number, height: number },
+ *   alt?: string }} Target
  */
 
 // How many milliseconds to collect references before a request is sent, and how many references it contains.

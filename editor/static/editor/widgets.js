@@ -78,13 +78,13 @@ export class Figure extends Widget {
   }
 
   toDOM() {
-    const { picture, alt, caption, isInline, source } = this.values;
+    const { picture, alt, caption, isInline, layout, source } = this.values;
     const { words } = this;
     const image = picture
       ? create("img", { src: picture.path, width: picture.width, height: picture.height, alt })
       : create("span", { className: "md-no-picture", textContent: words.missing.replace("%(source)s", source) });
     if (isInline) return create("span", { className: "md-inline-picture" }, image);
-    const figure = create("span", { className: "md-figure" }, image);
+    const figure = create("span", { className: `md-figure ${layout}` }, image);
     if (caption) figure.append(create("span", { className: "md-caption", textContent: caption }));
     const note = alt ? words.alt.replace("%(alt)s", alt) : words.noAlt;
     figure.append(create("span", { className: alt ? "md-alt" : "md-alt md-alt-missing", textContent: note }));
