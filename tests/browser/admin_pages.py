@@ -23,7 +23,7 @@ from nodes.access import System
 from nodes.actions import SaveRedirect
 from nodes.collections import ASSET_FILES, NODES
 from nodes.content import FILE
-from nodes.services import drafts, trash, working_copies
+from nodes.services import drafts, tags, trash, working_copies
 from nodes.types import TagChange
 from photos.actions import UploadFile
 from tests.browser.pages import EDITORS, Site, _at
@@ -52,6 +52,7 @@ def prepare(site: Site) -> None:
     thrown = node(slug="thrown", title="Thrown away")
     trash.trash(EDITOR, thrown, nonce(thrown), NODES)
     ann = get_user_model().objects.get(username="ann")
+    tags.describe("paper", "Sheets", None)
     SaveRedirect(user=System("A"), url="/old", target="/news").execute()
     upload = uploads.create(ann, "export.xml", 1)
     uploads.add_piece(upload, 0, b"x")

@@ -24,7 +24,7 @@ from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import stored_nodes
 from nodes.selectors.routes import MAX_LENGTH
 from nodes.services import trash
-from nodes.setting_fields import _clean_path
+from nodes.setting_fields import clean_target
 from reader import page_cache
 from tests.reader.page_cache.changing import CHANGES, FEW_CHANGES, World
 from tests.support.nodes.content import registered
@@ -238,9 +238,9 @@ class TestUrls:
             assert (url, client.get(url).content) == ("/home/tickets/x", b"Welcome: x")
 
     def test_menu_can_link_to_a_route(self, festival):
-        assert _clean_path("Calendar", "/fest/calendar/2026")["target"] == "/fest/calendar/2026"
+        assert clean_target("/fest/calendar/2026") == "/fest/calendar/2026"
         with pytest.raises(ValidationError, match="No public page"):
-            _clean_path("Calendar", "/fest/calendar/next")
+            clean_target("/fest/calendar/next")
 
     def test_own_context_is_added_to_the_page(self, festival, client):
         assert "Motto of The festival" in client.get("/fest").content.decode()
