@@ -10,10 +10,12 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, resolve
 from playwright.sync_api import Page, expect
 
+from cms.testing.build import PAST, node
 from nodes.services.site import save_settings
 from tests.browser import admin_pages, pages
 from tests.browser.people import DESKTOP, PHONE
 from tests.support.nodes.content import Chapter, Handbook, registered
+from tests.support.nodes.photo_build import gallery, upload
 
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 RUN = """async () => {
@@ -96,6 +98,25 @@ def test_documentation_pages_are_accessible(looking, axe, site, viewport):
 @pytest.mark.slow
 def test_dashboard_is_accessible(looking, account, axe, site):
     assert barriers(looking(account("ann")), axe, {"dashboard": pages.EDITORS["admin start"]}, site) == []
+
+
+@pytest.mark.slow
+def test_photo_chooser_and_box_of_a_photo_are_accessible(looking, account, axe, site):
+    photo = upload(gallery(), fields={"title": "Lake", "published": PAST})
+    text = node(text=f"![Mist](photo:{photo})")
+
+    def show_box(page, _site):
+        page.goto(f"/admin/nodes/node/{text}/change/")
+        page.locator(".md-figure img").click()
+        expect(page.get_by_role("toolbar", name="Photo")).to_be_visible()
+
+    def open_chooser(page, site):
+        show_box(page, site)
+        page.locator(".tool-photo").click()
+        page.get_by_role("checkbox", name="Lake", exact=True).click()
+
+    scenes = {"box of a photo": show_box, "photo chooser": open_chooser}
+    assert barriers(looking(account("ann")), axe, scenes, site) == []
 
 
 # Routes of the admin without a page of their own.
