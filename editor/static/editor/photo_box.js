@@ -94,13 +94,15 @@ function write({ image, attributes: before }, attributes) {
   return `![${alt.replace(/[\\`*_[\]<>&]/g, "\\$&")}](${source}${title})`;
 }
 
-/** @param {PhotoPlace} place */
-const layoutOf = ({ attributes: { width, align } }) =>
-  align
-    ? align === "left"
-      ? "Left"
-      : "Right"
-    : LAYOUTS.find(([, own]) => own === (width === "text" ? "" : (width ?? "")))?.[0];
+/**
+ * Return the name of a photo's layout, or "" if it has no button.
+ *
+ * @param {PhotoPlace} place
+ */
+function layoutOf({ attributes: { width = "", align = "" } }) {
+  const ownWidth = width === "text" ? "" : width;
+  return LAYOUTS.find((layout) => (align ? layout[2] === align : !layout[2] && layout[1] === ownWidth))?.[0] ?? "";
+}
 
 /**
  * Show a box at the photo at the caret.
@@ -146,7 +148,7 @@ export const photoBox = (getEditor, words, targets) =>
           ...layouts,
           edit,
         );
-        showPressed(bar, new Set([layoutOf(place) ?? ""]));
+        showPressed(bar, new Set([layoutOf(place)]));
         return { dom: bar };
       },
     };
