@@ -49,6 +49,7 @@ function copyRow(row, number) {
  */
 function setUp(rows, body, add) {
   const most = Number(rows.dataset.most);
+  // The copy is made before chooser.js sets up the row.
   const template = /** @type {Element} */ (body.lastElementChild?.cloneNode(true));
   const freeNumber = () =>
     Array.from({ length: most }, (_, number) => number).find(
