@@ -96,6 +96,11 @@ def _of_file(name: str) -> Callable[[Page, Site], Response]:
     return go
 
 
+def _of_tag(page: Page, site: Site) -> Response:
+    tag = database()[NODES].find_one({"_id": site.post})["metadata"]["tags"][0]
+    return _at(f"/admin/tags/change/?{urlencode({'tag': tag})}")(page, site)
+
+
 def _typed(page: Page, site: Site) -> Response:
     copy = database()["cms.working_copies"].find_one({"type": "basic-page"})["_id"]["copy"]
     return _at(f"/admin/nodes/node/typed/{copy}/")(page, site)
@@ -112,7 +117,7 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     "search": _at("/admin/search/?q=hel"),
     "tokens of the API": _at("/admin/tokens/"),
     "tags": _at("/admin/tags/"),
-    "tag_change": _at("/admin/tags/change/?tag=paper"),
+    "tag_change": _of_tag,
     "redirects": _at("/admin/redirects/?test=/old"),
     "redirect_add": _at("/admin/redirects/add/"),
     "redirect_change": _at("/admin/redirects/change/?url=/old"),
