@@ -222,8 +222,16 @@ def watched(chromium, server, mongo, account) -> Iterator[Any]:
             if not is_ours and asked.resource_type in LOADED:
                 hits.append(f"{page.url} loads {asked.resource_type} {asked.url}")
 
+        def answer(dialog: Any) -> None:
+            # Clicks change the form with the settings, which asks before it is left.
+            if dialog.type == "beforeunload":
+                dialog.accept()
+                return
+            hits.append(f"{page.url}: {dialog.message}")
+            dialog.dismiss()
+
         # On the context, so that opened windows are watched too.
-        context.on("dialog", lambda dialog: (hits.append(f"{page.url}: {dialog.message}"), dialog.dismiss()))
+        context.on("dialog", answer)
         context.on("request", see)
         return page
 
