@@ -1,7 +1,7 @@
 """Describe and rename tags.
 
 A rename is stored first, so that it can be resumed. Then the pages are changed one by one. Renaming a tag to an existing
-tag merges the two. The URL of the former name redirects to the current name (reader.views.tags).
+tag merges the two. The URL of the former name redirects to the current name (reader.views.pages.tag).
 """
 
 from contextlib import suppress

@@ -240,3 +240,13 @@ def test_report_is_bounded(mongo, ann, monkeypatch):
 
 def _id(page):
     return ObjectId(page.strip("/").rpartition("/")[2])
+
+
+def test_file_larger_than_a_piece_is_stored_whole(mongo, ann):
+    content = bytes(range(256)) * (5 << 12)
+    page = send(ann, content)
+    upload = uploads.get(_id(page))
+    assert upload.pieces == 2
+    assert uploads.is_complete(upload)
+    with uploads.as_file(upload) as path:
+        assert path.read_bytes() == content
