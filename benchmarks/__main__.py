@@ -24,6 +24,7 @@ NAMES = (
     "serving",
     "copies",
     "facets",
+    "attack",
 )
 # These benchmarks run only if they are named, because they install packages from other projects or need a browser.
 BY_NAME = ("peers", "spam_filter", "typing_delay")

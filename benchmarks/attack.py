@@ -1,0 +1,181 @@
+"""A flood of comments from many networks, beside readers: every acknowledged comment is stored, and readers stay fast."""
+
+import json
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from benchmarks import busy_site, report, site
+
+POSTERS = 20 if site.QUICK else 200
+NETWORKS = 1_000 if site.QUICK else 10_000
+# How many comments the posters send per second together, if the site answers fast enough.
+RATE = 100 if site.QUICK else 500
+SECONDS = 10 if site.QUICK else 60
+# How many pages the reader requests per second.
+PAGES_PER_SECOND = 50
+GOAL = 2.0
+CSRF = "a" * 32
+COLUMNS = ["", "Pages", "p50, ms", "p99, ms", "Comments acknowledged", "Refused", "Stored", "Queue, ms"]
+ABOUT = """{POSTERS} posters send comments from {NETWORKS:,} networks for {SECONDS} s, up to {RATE} comments per second in
+total. At the same time, a reader requests {PAGES_PER_SECOND} pages per second from the page cache and from the pages with
+the comments. A comment is *acknowledged* if the site has accepted it. *Refused* counts all other responses. *Stored* is
+the number of new comments in the database. *Queue* is the median time to read the moderation queue. The reader's 99th
+percentile during the attack should be at most {GOAL:g} times as long as before (measured: {ratio:.1f} times)."""
+
+
+def main() -> None:
+    """Measure a reader alone and during the flood, and publish the results."""
+    with site.temporary_site() as folder:
+        import os
+
+        os.environ["BEHIND_PROXY"] = "on"
+        site.set_up(1_000)
+        paths = busy_site.public_paths()[:500]
+        report.publish("attack", [_table(folder, paths)])
+
+
+def _table(folder: Path, paths: list[str]) -> report.Table:
+    from benchmarks import web
+
+    with web.serve("cms.wsgi:application", folder) as server:
+        _read(server.port, paths, SECONDS / 2)
+        quiet = _read(server.port, paths, SECONDS)
+        before = _stored()
+        attack = _start_attack(server.port, folder)
+        queue: list[float] = []
+        stopping = threading.Event()
+        watcher = threading.Thread(target=_watch_queue, args=(stopping, queue))
+        watcher.start()
+        flooded = _read(server.port, paths, SECONDS)
+        acknowledged, refused = json.loads(attack.communicate(timeout=60 + SECONDS)[0])
+        stopping.set()
+        watcher.join()
+        stored = _stored() - before
+    if stored != acknowledged:
+        print(f"WRONG: {acknowledged} comments were acknowledged, but {stored} are stored.", flush=True)
+    times = [f"{_percentile(quiet, 50):.1f}", f"{_percentile(quiet, 99):.1f}"]
+    flooded_times = [f"{_percentile(flooded, 50):.1f}", f"{_percentile(flooded, 99):.1f}"]
+    rows: list[list[object]] = [
+        ["before", f"{len(quiet):,}", *times, "", "", "", ""],
+        [
+            "during the attack",
+            f"{len(flooded):,}",
+            *flooded_times,
+            f"{acknowledged:,}",
+            f"{refused:,}",
+            f"{stored:,}",
+            f"{1_000 * statistics.median(queue):.0f}",
+        ],
+    ]
+    ratio = _percentile(flooded, 99) / _percentile(quiet, 99)
+    return report.Table("An attack with comments", ABOUT.format(**globals(), ratio=ratio), COLUMNS, rows)
+
+
+def _stored() -> int:
+    from marginalia.comments import conf
+    from marginalia.mongo.connection import database
+
+    comments = database(conf.database_alias())
+    return sum(comments[name].count_documents({}) for name in ("comments", "comments.pending"))
+
+
+def _watch_queue(stopping: threading.Event, times: list[float]) -> None:
+    from marginalia.comments.moderation import pending
+
+    while not stopping.wait(0.5):
+        started = time.perf_counter()
+        pending.cases(pending.available_to("1", 25))
+        times.append(time.perf_counter() - started)
+
+
+def _read(port: int, paths: list[str], seconds: float) -> list[float]:
+    """Request pages at a steady pace, and return the times of the responses in milliseconds.
+
+    A page that is requested late because the page before it took too long counts from the time when it was due.
+    """
+    times = []
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    start = time.perf_counter()
+    for number in range(int(seconds * PAGES_PER_SECOND)):
+        due = start + number / PAGES_PER_SECOND
+        time.sleep(max(0, due - time.perf_counter()))
+        connection.request("GET", paths[number % len(paths)])
+        response = connection.getresponse()
+        response.read()
+        if response.status >= 400:
+            raise RuntimeError(f"{paths[number % len(paths)]}: {response.status}")
+        times.append(1_000 * (time.perf_counter() - due))
+    connection.close()
+    return times
+
+
+def _percentile(values: list[float], percent: int) -> float:
+    return sorted(values)[int(len(values) * percent / 100)]
+
+
+def _start_attack(port: int, folder: Path) -> "subprocess.Popen[bytes]":
+    from marginalia.comments.posting.tokens import FormToken
+    from marginalia.comments.types import Target
+
+    posts = busy_site.ranked_posts()[0][:50]
+    bodies = []
+    for number in range(RATE * SECONDS):
+        token = FormToken.new(Target("nodes.node", str(posts[number % len(posts)])))
+        values = {"token": FormToken(token.discussion, "", token.nonce, token.begun - 60).signed()}
+        values |= {"name": f"Visitor {number}", "text": f"Cheap watches, offer {number}", "csrfmiddlewaretoken": CSRF}
+        bodies.append(urlencode(values | {"email": "", "homepage": ""}))
+    file = folder / "bodies.json"
+    file.write_text(json.dumps(bodies))
+    return subprocess.Popen([sys.executable, "-m", "benchmarks.attack", str(port), str(file)], stdout=subprocess.PIPE)
+
+
+def attack(port: int, bodies: list[str]) -> tuple[int, int]:
+    """Send the comments at RATE, and return how many were acknowledged and how many were not."""
+    counts = [0, 0]
+    lock = threading.Lock()
+    waiting = iter(enumerate(bodies))
+    start = time.perf_counter()
+
+    def post() -> None:
+        connection: Any = None
+        while True:
+            with lock:
+                number, body = next(waiting, (0, ""))
+            due = start + number / RATE
+            if not body or due > start + SECONDS or time.perf_counter() > start + SECONDS:
+                return
+            time.sleep(max(0, due - time.perf_counter()))
+            network = number % NETWORKS
+            headers = {
+                "Content-Type": "application/x-www-form-urlencoded",
+                "Cookie": f"csrftoken={CSRF}",
+                "X-Forwarded-For": f"10.{network // 256}.{network % 256}.7",
+            }
+            try:
+                connection = connection or HTTPConnection("127.0.0.1", port, timeout=60)
+                connection.request("POST", "/comments/post", body, headers)
+                response = connection.getresponse()
+                response.read()
+                accepted = response.status == 302
+            except (TimeoutError, OSError):
+                connection, accepted = None, False
+            with lock:
+                counts[0 if accepted else 1] += 1
+
+    threads = [threading.Thread(target=post) for _ in range(POSTERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return counts[0], counts[1]
+
+
+if __name__ == "__main__":
+    print(json.dumps(attack(int(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text()))))
