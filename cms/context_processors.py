@@ -12,9 +12,9 @@ from marginalia.mongo.clock import now
 from nodes import links
 from nodes.models import stored_site, tree
 from nodes.models.look import fonts
-from nodes.models.stored_site import DOCUMENTATION
 from nodes.selectors import slugs, stored_nodes
 from nodes.selectors.outline import outline
+from nodes.themes import DOCUMENTATION
 from photos import addresses, pictures
 from reader.page_cache.cacheable import is_personal
 from reader.selectors import menus
@@ -29,6 +29,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
         The variables, keyed by name:
 
         - `site`: the site settings.
+        - `theme`: the name of the theme of the current section or, if there is none, of the site.
         - `look`: the parts of the theme that depend on the settings.
         - `menu`: the menu in the settings, or the live top-level sections.
         - `links_at_top`: the footer links in the settings, or the live pages at the top level.
@@ -39,7 +40,8 @@ def site(request: HttpRequest) -> dict[str, Any]:
     """
     return {
         "site": stored_site.current().settings,
-        "look": SimpleLazyObject(cache(_look)),
+        "theme": SimpleLazyObject(cache(lambda: _theme(request))),
+        "look": SimpleLazyObject(cache(lambda: _look(request))),
         "menu": SimpleLazyObject(cache(lambda: _menu(request))),
         "canonical": SimpleLazyObject(lambda: links.canonical(request)),
         "origin": SimpleLazyObject(lambda: links.origin(request)),
@@ -49,7 +51,20 @@ def site(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _look() -> dict[str, Any]:
+def _theme(request: HttpRequest) -> str:
+    """Return the theme of the nearest section in the path that has one. If there is none, return the site's theme."""
+    sections = tree.current()
+    theme = stored_site.current().settings.theme
+    section_id = None
+    for slug in request.path.strip("/").split("/"):
+        section = sections.child(section_id, slugs.normalized(slug))
+        if section is None:
+            break
+        section_id, theme = section.id, section.theme or theme
+    return theme
+
+
+def _look(request: HttpRequest) -> dict[str, Any]:
     """Return {sheet, fonts, logo, logo_dark, icons, social}.
 
     `sheet` is the path of a style sheet or "", and `fonts` lists the fonts to preload. `logo` and `logo_dark` are
@@ -58,7 +73,7 @@ def _look() -> dict[str, Any]:
     settings = stored_site.current().settings
     light, dark = pictures.logos()
     icons = {name.replace("-", "_"): addresses.icon_path(light, name) for name in addresses.ICONS} if light else {}
-    files = {"sheet": look.stylesheet_url(settings), "fonts": fonts(settings)}
+    files = {"sheet": look.stylesheet_url(settings), "fonts": fonts(settings, _theme(request))}
     return {
         **files,
         "logo": light,
@@ -98,7 +113,7 @@ def _sidebar(request: HttpRequest) -> dict[str, Any] | None:
 
     Return None if the theme has no sidebar, or if the reader isn't in a live section with entries.
     """
-    if stored_site.current().settings.theme != DOCUMENTATION:
+    if _theme(request) != DOCUMENTATION:
         return None
     sections = tree.current()
     moment = now()

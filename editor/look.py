@@ -11,8 +11,9 @@ from editor.fields import ReferenceInput
 from editor.link_rows import RowsInput
 from marginalia.mongo.clock import now
 from nodes import setting_fields
-from nodes.models import look, stored_site, tree
+from nodes.models import look, tree
 from nodes.selectors import stored_nodes
+from nodes.themes import THEMES
 from reader.selectors.menus import MenuLink
 
 
@@ -75,7 +76,7 @@ class ThemeInput(forms.RadioSelect):
 class LookForm(forms.Form):
     """The form with the settings for the site's look."""
 
-    theme = setting_field("theme", label=gettext_lazy("Theme"), widget=ThemeInput(choices=stored_site.THEMES))
+    theme = setting_field("theme", label=gettext_lazy("Theme"), widget=ThemeInput(choices=THEMES))
     logo = setting_field(
         "logo",
         widget=ReferenceInput(photos=True, alt_from="name"),

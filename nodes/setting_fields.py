@@ -17,6 +17,7 @@ from nodes.form_fields import LineField, ReferenceField
 from nodes.models import look, stored_site, tree
 from nodes.models.stored_site import NODE_PREFIX, linked_id
 from nodes.selectors import routes, stored_nodes
+from nodes.themes import THEMES
 
 LONGEST_LABEL, LONGEST_TARGET = 60, 1_000
 MAIL = "mailto:"
@@ -161,7 +162,7 @@ FIELDS: dict[str, forms.Field] = {
     "comment_policy": forms.ChoiceField(choices=stored_site.COMMENT_POLICIES),
     "comments_close_after_days": forms.IntegerField(min_value=0, max_value=36_500),
     "share_picture": ReferenceField(photos=True, required=False),
-    "theme": forms.ChoiceField(choices=stored_site.THEMES),
+    "theme": forms.ChoiceField(choices=THEMES),
     "logo": ReferenceField(photos=True, required=False),
     "logo_dark": ReferenceField(photos=True, required=False),
     "accent": AccentField(required=False),

@@ -26,6 +26,7 @@ from django_mongodb_backend.models import EmbeddedModel
 from nodes import languages
 from nodes.content import routes, values
 from nodes.content.routes import Route
+from nodes.themes import THEMES
 
 if TYPE_CHECKING:
     from nodes.models import Node
@@ -422,6 +423,15 @@ class Section(Written):
     lists = NEWEST
     # If `template` is empty, the section's template depends on `lists`.
     template = ""
+
+    theme = models.CharField(
+        _("Theme"),
+        max_length=20,
+        blank=True,
+        default="",
+        choices=[("", _("Same as the section above or the site")), *THEMES],
+        help_text=_("The look of this section and everything in it."),
+    )
 
     class Meta:
         abstract = True

@@ -18,9 +18,9 @@ PARTS = "parts"  # Match the parts by their ids.
 PART = "part"  # Merge field by field.
 VALUE = "value"  # Don't merge.
 PREFIX = "detail."
-# Fields that search ignores. Pages don't show the language and the SEO fields, and search handles alternative text
+# Fields that search ignores. Pages don't show the language, the theme and the SEO fields, and search handles alternative text
 # separately.
-_UNSEARCHED = frozenset({"detail.alt", "detail.language", "detail.seo_title", "detail.seo_description"})
+_UNSEARCHED = frozenset({"detail.alt", "detail.language", "detail.theme", "detail.seo_title", "detail.seo_description"})
 # Names that node forms submit in addition to the declared fields of a type.
 RESERVED = frozenset(
     {"title", "slug", "section", "parent_id", "summary", "tags", "tags_seen", "author", "published", "expires", "nonce"}

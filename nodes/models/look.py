@@ -11,7 +11,8 @@ from functools import lru_cache
 
 from django.utils.translation import gettext_lazy as _
 
-from nodes.models.stored_site import DOCUMENTATION, StoredSettings
+from nodes.models.stored_site import StoredSettings
+from nodes.themes import DOCUMENTATION
 
 # The theme's default accent in light mode, and its background colours. Keep these in sync with static/site/site.css.
 ACCENT = "#1f4e8c"
@@ -43,14 +44,15 @@ FONTS = {
 _BUNDLED = {"": ("serif", "sans"), "sans": ("sans",), "serif": ("serif",)}
 
 
-def fonts(settings: StoredSettings) -> tuple[str, ...]:
-    """Return the file names of the bundled fonts that are used at the top of every page."""
-    if settings.theme == DOCUMENTATION and not settings.fonts:
+def fonts(settings: StoredSettings, theme: str = "") -> tuple[str, ...]:
+    """Return the file names of the bundled fonts that are used at the top of pages with `theme`, or the site's theme."""
+    theme = theme or settings.theme
+    if theme == DOCUMENTATION and not settings.fonts:
         return ("sans",)
     bundled = _BUNDLED.get(settings.fonts, ())
     # The tagline uses the italic font. Without preloading, browsers would discover the font in the style sheet, one
     # round trip later.
-    is_slanted = settings.tagline and settings.theme != DOCUMENTATION and settings.language[:2] not in ("zh", "ja")
+    is_slanted = settings.tagline and theme != DOCUMENTATION and settings.language[:2] not in ("zh", "ja")
     return (*bundled, "serif-italic") if "serif" in bundled and is_slanted else bundled
 
 

@@ -65,11 +65,6 @@ COMMENT_POLICIES = (
     ("members", _("Only members can comment, and their comments appear immediately")),
     ("closed", _("No one can comment")),
 )
-DOCUMENTATION = "documentation"
-THEMES = (
-    ("magazine", _("Magazine: menu at the top, one column of text")),
-    (DOCUMENTATION, _("Documentation: list of the section's pages next to the text")),
-)
 HOMES = (
     ("lead", _("Newest post large, others below")),
     ("list", _("All posts the same size")),

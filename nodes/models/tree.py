@@ -23,6 +23,7 @@ from nodes.content import BY_HAND, BY_NAME, Content, registry
 from nodes.models import stored_site, version_cache
 from nodes.models.dependencies import on_lists
 from nodes.models.validation import check_metadata
+from nodes.themes import THEMES
 
 HOME = "home"
 # The metadata fields that the tree reads from each section.
@@ -43,6 +44,8 @@ class SectionEntry:
     updated: datetime
     # The comment policy for nodes in the section. "" means the policy of the parent section or the site.
     comments: str = ""
+    # The theme of the section and everything in it. "" means the theme of the parent section or the site.
+    theme: str = ""
     # The position among the siblings, if editors sort the parent section manually.
     position: str = ""
     # Whether editors have arranged the contents of a section that is otherwise listed by name.
@@ -220,7 +223,10 @@ def fresh() -> Tree:
 @on_lists
 def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. Callers must read `version` before they call this function."""
-    fields = {f"metadata.{name}": 1 for name in (*_FIELDS, "detail.comments")} | {"position": 1, "arranged": 1}
+    fields = {f"metadata.{name}": 1 for name in (*_FIELDS, "detail.comments", "detail.theme")} | {
+        "position": 1,
+        "arranged": 1,
+    }
     # A node whose type isn't installed may be a section, so it is included. It isn't live and can't contain nodes.
     documents = database()[NODES].find({"metadata.type": {"$nin": list(registry.non_sections())}}, fields)
     return Tree(version, read_documents(NODES, documents, _section))
@@ -229,10 +235,15 @@ def load(version: ObjectId | None = None) -> Tree:
 def _section(document: Mapping[str, Any]) -> SectionEntry:
     metadata = document["metadata"]
     check_metadata(metadata, _FIELDS)
-    comments = (metadata.get("detail") or {}).get("comments") or ""
+    detail = metadata.get("detail") or {}
+    comments = detail.get("comments") or ""
+    # Other apps can declare a field `theme` with other values.
+    theme = next((name for name, _label in THEMES if name == detail.get("theme")), "")
     position = document.get("position") or ""
     if not (isinstance(comments, str) and isinstance(position, str)):
         raise Malformed("detail.comments or position has another type")
     values = {name: metadata[name] for name in _FIELDS}
     is_arranged = document.get("arranged") is True
-    return SectionEntry(document["_id"], **values, comments=comments, position=position, is_arranged=is_arranged)
+    return SectionEntry(
+        document["_id"], **values, comments=comments, theme=theme, position=position, is_arranged=is_arranged
+    )

@@ -11,7 +11,7 @@ from marginalia.mongo.clock import now
 from nodes import rendering
 from nodes.content import NEWEST
 from nodes.models import BaseNode, tree
-from nodes.selectors import stored_nodes
+from nodes.selectors import outline, stored_nodes
 from photos import texts
 
 register = template.Library()
@@ -47,6 +47,14 @@ def section(node: BaseNode) -> tree.Link | None:
     sections = tree.current()
     section = sections.sections.get(node.metadata.parent_id)
     return tree.Link(section.title, sections.url(section.parent_id, section.slug), section.id) if section else None
+
+
+@register.simple_tag
+def section_outline(section_id: ObjectId | None) -> list[outline.Entry]:
+    """{% section_outline link.id as entries %}: return the pages and subsections of a section, without those below."""
+    if section_id not in tree.current().sections:
+        return []
+    return [entry for entry in outline.outline(section_id, now()) if entry.depth == 1]
 
 
 @register.filter

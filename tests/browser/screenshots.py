@@ -11,6 +11,7 @@ from cms.demo import loading
 from cms.testing.build import node, nonce, stored
 from marginalia.mongo.clock import now
 from marginalia.testing import run_tasks
+from nodes import themes
 from nodes.models import Node, stored_site
 from nodes.services import editing
 from nodes.services.site import save_settings
@@ -118,9 +119,9 @@ def test_take_editors_pages(browsing, account):
 def test_take_themes(browsing):
     """The pictures of the themes in the site's settings."""
     page = browsing(viewport={"width": 1200, "height": 800})
-    for theme, _label in stored_site.THEMES:
+    for theme, _label in themes.THEMES:
         save_settings({"theme": theme}, {"theme": stored_site.current().settings.theme})
-        picture = taken(page, "/handbook" if theme == stored_site.DOCUMENTATION else "/")
+        picture = taken(page, "/handbook" if theme == themes.DOCUMENTATION else "/")
         picture.resize((480, 320)).save(THEMES / f"{theme}.webp", quality=80, method=6)
 
 

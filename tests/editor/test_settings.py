@@ -6,7 +6,7 @@ from django.contrib.staticfiles import finders
 from cms.testing.build import node
 from cms.testing.editors import fields
 from editor.settings import SettingsForm
-from nodes.models import stored_site
+from nodes import themes
 
 PAGE = "/admin/nodes/sitesettings/"
 
@@ -187,7 +187,7 @@ def test_each_setting_is_in_one_tab():
     assert sorted(shown) == sorted(SettingsForm.base_fields)
 
 
-@pytest.mark.parametrize("theme", [name for name, _label in stored_site.THEMES])
+@pytest.mark.parametrize("theme", [name for name, _label in themes.THEMES])
 def test_each_theme_has_a_picture(theme):
     assert finders.find(f"editor/themes/{theme}.webp")
 

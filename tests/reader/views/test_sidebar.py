@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from cms.testing.build import node
+from cms.testing.build import node, nonce, save
+from marginalia.mongo.clock import now
 from nodes.collections import keys_of
-from nodes.models import version_cache
-from nodes.selectors import outline
+from nodes.models import tree, version_cache
+from nodes.selectors import outline, stored_nodes
 from nodes.services.site import save_settings
 from reader import page_cache
 from tests.support.commands import explain, stages
@@ -79,3 +80,30 @@ def test_sidebar_costs_one_bounded_query_by_an_index(mongo, client, library, com
     version_cache.clear()
     page_cache.storage.clear()
     assert len([line for line in lines(client, "/library/glossary") if "is-section" not in line[0]]) == 1
+
+
+def test_theme_of_a_section_applies_to_everything_in_it(client, library):
+    save_settings({"theme": "magazine"}, {"theme": "documentation"})
+    save(library, nonce(library), detail__theme="documentation")
+    for path, is_inside in (("/library", True), ("/library/guides/paper", True), ("/about", False), ("/", False)):
+        html = client.get(path).content.decode()
+        assert ("theme-documentation" in html) is is_inside, path
+        assert ("site/documentation.css" in html) is is_inside, path
+        assert ('<details class="sidebar">' in html) is is_inside, path
+    guides = stored_nodes.resolve(tree.current(), "library/guides", now()).pk
+    save(guides, nonce(guides), detail__theme="magazine")
+    assert "theme-documentation" not in client.get("/library/guides/paper").content.decode()
+    assert "theme-documentation" in client.get("/library/zoo").content.decode()
+
+
+def test_home_page_lists_the_sections_with_their_pages(client, library):
+    html = client.get("/").content.decode()
+    listed = html.partition('<ul class="sections">')[2].partition("</main>")[0]
+    assert re.findall(r'href="([^"]*)"', listed) == ["/library", "/library/zoo", "/library/glossary", "/library/guides"]
+    assert "<search>" in html.partition("<main")[2]
+
+
+def test_sidebar_contains_a_search_field(client, library):
+    html = client.get("/library").content.decode()
+    sidebar = html.partition('<details class="sidebar">')[2].partition("</details>")[0]
+    assert 'name="q"' in sidebar
