@@ -130,7 +130,7 @@ def _parse(text: str) -> Iterator[Line]:
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
-            is_heading = reader.line_num == 1 and not "".join(cells[:1]).startswith(("/", "http"))
+            is_heading = reader.line_num == 1 and not any(cell.startswith(("/", "http")) for cell in cells)
             if is_heading or not any(cells):
                 continue
             count += 1

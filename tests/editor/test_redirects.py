@@ -221,6 +221,10 @@ class TestImport:
         assert client.get("/one")["Location"] == "/new"
         assert client.get("/fo,ur")["Location"] == "https://example.org/"
 
+    def test_first_line_with_a_url_is_no_heading(self, ann, client):
+        ann.client.post(IMPORT, {"text": "old-page,/new\n", "import": "x"})
+        assert client.get("/old-page")["Location"] == "/new"
+
     def test_import_without_problems_returns_to_the_list(self, ann, mongo):
         answer = ann.client.post(IMPORT, {"text": "/one;/new\n/two;https://example.org/a,b\n", "import": "x"})
         assert answer.status_code == 302
