@@ -31,6 +31,7 @@ _FAULTS = {
     "comment": DAMAGE,
     "damaged": DAMAGE,
     "copies": "copies-left",
+    "catalogue": "catalogue-lag",
     "lost": LOST,
 }
 

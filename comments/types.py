@@ -56,6 +56,26 @@ class Verdict(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+class TermKind(StrEnum):
+    """The kind of a term, by which comments are searched and banned. A term is a string of the form "kind:value"."""
+
+    WORD = "word"
+    NAME = "name"
+    ACCOUNT = "account"
+    EMAIL = "email"
+    EMAIL_DOMAIN = "from"
+    LINK_DOMAIN = "link"
+    SHINGLE = "like"
+    # The keyed hash of a network. It expires, so it isn't stored among the terms of a comment.
+    NETWORK = "network"
+    # Several words, each of which a comment must contain. Only bans have such terms.
+    PATTERN = "words"
+
+    def term(self, value: str) -> str:
+        """Return the term for a value."""
+        return f"{self}:{value}"
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The identity of an object that can have a discussion: the label of its model, and its primary key as a str.

@@ -47,7 +47,7 @@ class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
         for layout in self.store.layouts.all:
             layout.clear(read_place(discussion), {"$gte": 0})
         side_collections = (self.flags.stored, self.subscriptions.stored, self.ip_hashes.stored, self.imported.stored)
-        for collection in (self.store.pending, self.store.history, *side_collections):
+        for collection in (self.store.pending, self.store.history, self.store.catalogue.stored, *side_collections):
             collection.delete_many({"discussion_id": target.id})
         self.store.discussions.collection.delete_one({"_id": target.id})
         return deleted

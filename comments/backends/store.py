@@ -9,6 +9,7 @@ from pymongo.errors import PyMongoError
 
 from marginalia.comments import conf
 from marginalia.comments.backends.base import Backend
+from marginalia.comments.backends.catalogue import Catalogue
 from marginalia.comments.backends.discussions import Claim, Discussions
 from marginalia.comments.backends.layouts import Layouts, storage_of
 from marginalia.comments.backends.stored import Document, read_place
@@ -32,6 +33,7 @@ class Store:
         self.pending = self.db["comments.pending"]
         self.history = self.db["comments.history"]
         self.erasures = self.db["comments.erasures"]
+        self.catalogue = Catalogue(self.db)
 
     def find_comment(self, target: Target, slug: str) -> Document | None:
         """Return the comment `slug` from the current copy of the discussion, or None if there is no such comment."""

@@ -70,6 +70,8 @@ STATIC = (
             Index("by_lease", (("state", 1), ("lease.by", 1), ("created", 1), ("_id", 1))),
             Index("by_author", (("author.id", 1),), sparse=True),
             Index("by_email", (("author.email", 1),), sparse=True),
+            Index("by_term", (("terms", 1), ("state", 1), ("posted", -1), ("_id", -1))),
+            Index("by_time", (("state", 1), ("posted", -1), ("_id", -1))),
             Index("decided_long_ago", (("decided", 1),), expire_after_seconds=30 * DAY),
         ),
         shard_key=ShardKey(
@@ -88,6 +90,20 @@ STATIC = (
         ),
         shard_key=ShardKey((("discussion_id", 1), ("slug", 1)), reason="read by comment", least=str),
         validator=schemas.HISTORY,
+    ),
+    Collection(
+        "comments.catalogue",
+        (
+            Index("by_slug", (("discussion_id", 1), ("slug", 1)), unique=True),
+            Index("by_term", (("terms", 1), ("state", 1), ("posted", -1), ("_id", -1))),
+            Index("by_time", (("state", 1), ("posted", -1), ("_id", -1))),
+        ),
+        shard_key=ShardKey(
+            (("discussion_id", 1), ("slug", 1)),
+            reason="written with each comment; moderators search all shards",
+            least=str,
+        ),
+        validator=schemas.CATALOGUE,
     ),
     Collection(
         "comments.erasures",

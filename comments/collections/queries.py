@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from marginalia.comments.types import Verdict
+from marginalia.comments.types import State, Verdict
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import HotQuery
 from marginalia.mongo.sharding.targeting import Broadcast
@@ -82,6 +82,16 @@ HOT_QUERIES = (
         broadcast_because="The queue of the whole site is read. Each shard returns its oldest pending comments.",
     ),
     HotQuery(
+        "published comments with a term",
+        "comments.catalogue",
+        lambda entry: {
+            "filter": {"terms": {"$all": entry["terms"][:1]}, "state": State.PUBLIC.value},
+            "sort": {"posted": -1, "_id": -1},
+            "limit": 50,
+        },
+        broadcast_because="Moderators search the comments of the whole site. Each shard returns its newest matches.",
+    ),
+    HotQuery(
         "pending comments that no other moderator has claimed",
         "comments.pending",
         lambda held: {
@@ -111,6 +121,11 @@ BROADCASTS = (
         "comments.pending",
         ("state",),
         "Moderators review the queue of the whole site. Each shard returns its oldest pending comments.",
+    ),
+    Broadcast(
+        "comments.catalogue",
+        ("terms",),
+        "Moderators search the comments of the whole site, and an author's comments can be in any discussion.",
     ),
     Broadcast(
         "discussions",

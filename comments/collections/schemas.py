@@ -1,6 +1,6 @@
 """Validators for the documents of discussions. MongoDB rejects documents that don't match."""
 
-from marginalia.comments.types import Kind, Order, State, Verdict
+from marginalia.comments.types import Kind, Order, State, TermKind, Verdict
 from marginalia.mongo.schemas import (
     ANYTHING,
     BOOLEAN,
@@ -110,10 +110,21 @@ PENDING = document(
         "decided_by": TEXT,
         "decided": optional(DATE),
     },
-    {"lease": document({"by": TEXT, "until": DATE}), "edits": INTEGER, "settled": BOOLEAN},
+    {"lease": document({"by": TEXT, "until": DATE}), "edits": INTEGER, "settled": BOOLEAN, "terms": array_of(TEXT)},
 )
 HISTORY = document(
     _PLACED | {"_id": ID, "discussion_id": TEXT, "state": one_of(*State), "at": DATE, "by": TEXT},
+)
+CATALOGUE = document(
+    {
+        "discussion_id": TEXT,
+        "slug": TEXT,
+        "label": TEXT,
+        "posted": DATE,
+        "rev": INTEGER,
+        "state": one_of(*State),
+        "terms": array_of(TEXT),
+    },
 )
 FLAGS = document(
     {"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "who": array_of(TEXT), "count": INTEGER, "last": DATE}

@@ -16,11 +16,12 @@ from django.core.exceptions import ImproperlyConfigured
 
 from marginalia.comments import slugs
 from marginalia.comments.backends import discussions as times
+from marginalia.comments.backends.catalogue import terms_of
 from marginalia.comments.backends.discussions import Claim, is_dead, read_claims
 from marginalia.comments.backends.layouts.base import Layout
 from marginalia.comments.backends.store import Part, Store
 from marginalia.comments.backends.stored import Document, Place, read_place
-from marginalia.comments.backends.writing.importing import with_delta
+from marginalia.comments.backends.writing.importing import note_batch
 from marginalia.comments.errors import CommentError
 from marginalia.comments.types import Fault, State, Target
 from marginalia.mongo.clock import now
@@ -54,9 +55,10 @@ def repair_claims(store: Store, target: Target, *, older_than: float | None = No
 
 def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
     if claim.slugs:
-        return is_abandoned and store.discussions.commit(with_delta(store.layouts, claim), newest=claim.posted)
+        return is_abandoned and store.discussions.commit(note_batch(store, claim), newest=claim.posted)
     stored = store.layouts.of(claim.place).look(claim.place, [claim.slug]).comments.get(claim.slug)
     if stored and store.was_written_under(claim, stored):
+        store.catalogue.note(claim.place.target, stored, erased=claim.kind == "erase")
         return store.discussions.commit(claim, newest=claim.posted if claim.kind in ("post", "approve") else None)
     # Whether no write can succeed with this claim any longer. A post fails if its slug is already stored, and a change
     # fails if the comment already has a higher revision.
@@ -125,7 +127,8 @@ class Repairing(Part):
         with no_time_limit():
             form_faults = [Fault(str(target), "form", what, repairable=False) for what in layout.faults(present)]
             tally = self._tally(present)
-        return [*form_faults, *tally.faults(document), *self._claims(document), *self._copies(document)]
+        others = (self._claims, self._copies, self._catalogue)
+        return [*form_faults, *tally.faults(document), *(fault for find in others for fault in find(document))]
 
     def _tally(self, copy: Place) -> "Tally":
         """Read all comments in a copy, and return their totals. This needs about 200 bytes of memory per comment."""
@@ -150,6 +153,34 @@ class Repairing(Part):
             else:
                 yield Fault(name, "copies", f"{layout.name} has an unused copy: {epoch}")
 
+    def _catalogue(self, document: Document) -> Iterator[Fault]:
+        present = read_place(document)
+        behind = sum(len(comments) for comments in self._uncatalogued(present))
+        behind += self.store.pending.count_documents({"discussion_id": document["_id"], "terms": None})
+        current = self.store.discussions.find(present.target)
+        # If someone has posted in the meantime, or is still writing, their entries may not be stored yet.
+        if behind and current and not current["claims"] and current["version"] == document["version"]:
+            yield Fault(str(present.target), "catalogue", f"{behind} comments can't be found by searches and bans")
+
+    def _uncatalogued(self, copy: Place) -> Iterator[list[Document]]:
+        """Yield batches of the comments that have no entry in the catalogue, or one with a lower revision."""
+        layout = self.store.layouts.of(copy)
+        for batch in batched(layout.iterate(copy, layout.orders[0]), BATCH):
+            revisions = self.store.catalogue.revisions(copy.target, [item["slug"] for item in batch])
+            yield [item for item in batch if revisions.get(item["slug"], 0) < item["rev"]]
+
+    def _catalogue_again(self, target: Target) -> int:
+        """Store the missing entries of the catalogue, and the missing terms of pending comments."""
+        document = self.store.discussions.find(target)
+        stored = 0
+        for batch in self._uncatalogued(read_place(document)) if document else ():
+            self.store.catalogue.note(target, *batch)
+            stored += len(batch)
+        for held in self.store.pending.find({"discussion_id": target.id, "terms": None}):
+            query = {"discussion_id": target.id, "slug": held["slug"], "source": held["source"]}
+            stored += self.store.pending.update_one(query, {"$set": {"terms": terms_of(held)}}).modified_count
+        return stored
+
     def repair(self, target: Target, faults: list[Fault], *, accept_loss: bool = False) -> int:
         kinds = {fault.kind for fault in faults if fault.repairable or (accept_loss and fault.kind == "lost")}
         repairs: list[tuple[set[str], Callable[[], object]]] = [
@@ -157,6 +188,7 @@ class Repairing(Part):
             ({"copies", "lost"}, lambda: drop_orphans(self.store, target, accept_loss=accept_loss)),
             ({"count", "numbers", "lost"}, lambda: self._recount(target, accept_loss=accept_loss)),
             ({"crowded"}, lambda: self.renumber(target)),
+            ({"catalogue"}, lambda: self._catalogue_again(target)),
         ]
         return sum(bool(repair()) for repaired_kinds, repair in repairs if kinds & repaired_kinds)
 

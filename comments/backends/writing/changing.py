@@ -127,6 +127,7 @@ class Changing(Part):
                 self.store.history.delete_one({"discussion_id": target.id, "slug": slug, "_id": claim.change})
                 discussions.drop(claim)
                 return self._check_result(target, stored, change, intent.op)
+            self.store.catalogue.note(target, stored, erased=not change.keep)
             if discussions.commit(claim, is_safe=True):
                 self.promote(target, outgrown)
                 return stored

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 
+from marginalia.comments.backends.catalogue import author_query
 from marginalia.comments.backends.discussions import LEASE
 from marginalia.comments.backends.layouts.base import Layout
 from marginalia.comments.backends.stored import Document, Place, check_comment, read_comment, read_held, read_replaced
@@ -81,6 +82,7 @@ class Erasing(Changing):
         stored = {**_document_filter(query), **({"posted": {"$lte": until}} if until else {})}
         erased += self.store.pending.delete_many(stored).deleted_count
         self.store.history.delete_many(stored)
+        self.store.catalogue.erase({**author_query(query), **({"posted": {"$lte": until}} if until else {})})
         if "id" in query:
             self.store.history.update_many({"by": query["id"]}, {"$set": {"by": ""}})
             self.store.pending.update_many({"decided_by": query["id"]}, {"$set": {"decided_by": ""}})

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from marginalia.comments import slugs
 from marginalia.comments.backends.discussions import Claim, Intent, read_claims
-from marginalia.comments.backends.layouts import Layouts
 from marginalia.comments.backends.layouts.base import sort_key
+from marginalia.comments.backends.store import Store
 from marginalia.comments.backends.stored import Document, comment_document, content_document, read_place, slug_of
 from marginalia.comments.backends.writing.changing import Changing
 from marginalia.comments.errors import CommentError, InvalidParent
@@ -72,7 +72,7 @@ class Importing(Changing):
             except CommentError:
                 discussions.refuse(claim)
                 raise
-            if discussions.commit(with_delta(self.store.layouts, claim), newest=last):
+            if discussions.commit(note_batch(self.store, claim), newest=last):
                 if orphan:
                     raise InvalidParent(orphan)
                 return len(documents)
@@ -93,10 +93,14 @@ class Importing(Changing):
         return {slug: new for slug, new in batch.items() if slug not in stored}
 
 
-def with_delta(layouts: Layouts, claim: Claim) -> Claim:
-    """Return the claim of a batch, with `delta` set to the number of public comments that were written with it."""
-    documents = layouts.of(claim.place).look(claim.place, claim.slugs).comments.values()
+def note_batch(store: Store, claim: Claim) -> Claim:
+    """Catalogue the comments that were written with the claim of a batch.
+
+    Return the claim with `delta` set to the number of public comments among them.
+    """
+    documents = store.layouts.of(claim.place).look(claim.place, claim.slugs).comments.values()
     written = [item for item in documents if 0 <= claim.number - item["number"] < len(claim.slugs)]
+    store.catalogue.note(claim.place.target, *written)
     # Also count comments that have since been removed, because the removal has already lowered the count.
     return replace(claim, delta=sum(item["state"] == State.PUBLIC.value or item["rev"] > 1 for item in written))
 

@@ -7,6 +7,7 @@ from bson import ObjectId
 from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
+from marginalia.comments.backends.catalogue import terms_of
 from marginalia.comments.backends.stored import (
     ERASED,
     Document,
@@ -59,6 +60,7 @@ class Pending(Posting):
             "decided_by": "",
             "decided": None,
         }
+        document["terms"] = terms_of(document)
         try:
             self.store.pending.insert_one(document)
         except DuplicateKeyError:
@@ -81,7 +83,8 @@ class Pending(Posting):
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> HeldComment:
         document = self._get(held_id)
         query = {**_key(document), **CHANGEABLE, **_at_revision(rev)}
-        update = {"$set": {"source": source, "html": html, "edits": rev}, "$unset": {"lease": ""}}
+        fields = {"source": source, "html": html, "terms": terms_of({**document, "source": source, "html": html})}
+        update = {"$set": {**fields, "edits": rev}, "$unset": {"lease": ""}}
         changed = self.store.pending.find_one_and_update(query, update, return_document=ReturnDocument.AFTER)
         if changed is None:
             changed = self._get(held_id)
@@ -92,7 +95,7 @@ class Pending(Posting):
         return read_held(changed)
 
     def withdraw(self, held_id: str) -> HeldComment:
-        blanked = {"author": ERASED, "source": "", "html": "", "said": "", "reasons": []}
+        blanked = {"author": ERASED, "source": "", "html": "", "said": "", "reasons": [], "terms": []}
         withdrawn = self.store.pending.find_one_and_update(
             {**_key(self._get(held_id)), **CHANGEABLE},
             {"$set": {**blanked, "state": Verdict.WITHDRAWN.value, "decided": now()}, "$unset": {"lease": ""}},

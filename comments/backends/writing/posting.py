@@ -1,4 +1,4 @@
-"""Post a comment exactly once, in four steps: claim, check, write and commit.
+"""Post a comment exactly once, in five steps: claim, check, write, catalogue and commit.
 
 The check must come after the claim. Another process that uses the same token removes its claim only after it has stored
 the comment. So if the claim is new, the check finds any comment that is already stored.
@@ -99,6 +99,7 @@ class Posting(Changing):
             if not self.store.was_written_under(claim, stored):
                 discussions.drop(claim)
                 return stored, False
+            self.store.catalogue.note(target, stored)
             newest = claim.posted if claim.delta else None
             if discussions.commit(claim, newest=newest, is_safe=stored is document):
                 self.promote(target, layout.outgrown(claim.place, lookup, stored))

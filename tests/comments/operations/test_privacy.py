@@ -62,12 +62,12 @@ PLACE = {"documents": "comments", "embedded": "cms.nodes", "buckets": "comment_p
 
 
 def traces(mongo, *words: str) -> dict[str, set[str]]:
-    """Return the collections that contain each of the words."""
+    """Return the collections that contain each of the words, in any case."""
     found: dict[str, set[str]] = {}
     for name in mongo.list_collection_names():
         for document in mongo[name].find():
-            stored = encode(document).decode("utf-8", "replace")
-            found.setdefault(name, set()).update(word for word in words if word in stored)
+            stored = encode(document).decode("utf-8", "replace").casefold()
+            found.setdefault(name, set()).update(word for word in words if word.casefold() in stored)
     return {name: words for name, words in found.items() if words}
 
 
@@ -79,6 +79,7 @@ def test_traces_are_found_before_the_erasure(seeded, mongo, network):
         PLACE[selectors.discussion(seeded).layout]: said,
         "comments.pending": said,
         "comments.history": said,
+        "comments.catalogue": said,
         "comments.subscriptions": {EMAIL},
         "comments.ip_hashes": {network},
         "comments.flags": {network},

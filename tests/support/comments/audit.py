@@ -2,6 +2,7 @@
 
 from bson import Int64, ObjectId
 
+from marginalia.comments.backends.catalogue import terms_of
 from marginalia.comments.backends.stored import FIELDS
 from marginalia.comments.slugs import parent_of, stamp
 from marginalia.comments.types import Target
@@ -31,8 +32,22 @@ def stored(target: Target, collection: str = "", *, quiet: bool = True, crashed:
         assert discussion["claims"] == []
         assert discussion["touched"] == []
         assert discussion["count"] == sum(item["state"] == "public" for item in comments)
+        check_catalogue(db, target, comments)
     assert discussion["last_number"] >= max((item["number"] for item in comments), default=0)
     return sorted(comments, key=in_time)
+
+
+def check_catalogue(db, target, comments):
+    """Check that each comment has an entry in the catalogue, in the same state and with its terms."""
+    entries = {entry["slug"]: entry for entry in db["comments.catalogue"].find({"discussion_id": target.id})}
+    assert {slug: (entry["rev"], entry["state"]) for slug, entry in entries.items()} == {
+        item["slug"]: (item["rev"], item["state"]) for item in comments
+    }
+    for item in comments:
+        entry = entries[item["slug"]]
+        assert (entry["posted"], entry["label"]) == (item["posted"], target.label)
+        if item["state"] == "public":
+            assert entry["terms"] == terms_of(item)
 
 
 def in_time(item):

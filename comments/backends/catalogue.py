@@ -1,0 +1,98 @@
+"""The catalogue: one entry per published comment, in any layout, with the comment's state and its terms.
+
+Searches, bans and bulk decisions find comments by their terms (see marginalia/comments/terms.py). Pending comments have
+no entry, because their own documents contain their terms.
+
+A writer stores the entry after the comment and before the commit. If the writer dies in between, its claim remains, and
+the repair that commits the claim also stores the entry. The entry has the revision of the comment and only ever moves
+to a higher one, so a slow writer can't replace a newer entry.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pymongo import UpdateOne
+from pymongo.collection import Collection
+from pymongo.database import Database
+from pymongo.errors import BulkWriteError
+
+from marginalia.comments import terms
+from marginalia.comments.backends.discussions import PRIMARY_ONLY
+from marginalia.comments.backends.stored import Document
+from marginalia.comments.types import State, Target, TermKind
+from marginalia.mongo.connection import non_duplicate_errors
+
+# An entry without content: of an erased comment, or of a comment that was removed before it had an entry.
+EMPTY: Document = {"terms": []}
+
+
+class Catalogue:
+    """Access to the collection `comments.catalogue`."""
+
+    def __init__(self, db: Database[Document]) -> None:
+        self.stored = db["comments.catalogue"]
+        # The commit that follows waits until the server has stored both durably.
+        self._writing: Collection[Document] = self.stored.with_options(write_concern=PRIMARY_ONLY)
+
+    def note(self, target: Target, *documents: Mapping[str, Any], erased: bool = False) -> None:
+        """Store the entries of comments as they are stored now. `erased` removes the content of the entries.
+
+        Entries that already have the revision of their comment, or a higher one, are left alone.
+        """
+        updates = [_update(target, document, erased=erased) for document in documents]
+        # A duplicate key means that an entry exists. Unless its revision is lower, there is nothing to do. If another
+        # writer has inserted it just now, its revision can be lower, so try again.
+        for _attempt in range(2):
+            if not updates:
+                return
+            try:
+                self._writing.bulk_write(updates, ordered=False)
+                return
+            except BulkWriteError as error:
+                if non_duplicate_errors(error):
+                    raise
+                updates = [updates[failure["index"]] for failure in error.details["writeErrors"]]
+
+    def erase(self, query: Document) -> None:
+        """Remove the content of the entries that match `query`."""
+        self.stored.update_many(query, {"$set": {**EMPTY, "state": State.REMOVED.value}})
+
+    def revisions(self, target: Target, slugs: Sequence[str]) -> dict[str, int]:
+        """Return the revisions of the entries of comments, keyed by slug."""
+        query = {"discussion_id": target.id, "slug": {"$in": slugs}}
+        cursor = self.stored.find(query, {"_id": 0, "slug": 1, "rev": 1})
+        return {entry["slug"]: int(entry["rev"]) for entry in cursor}
+
+
+def _update(target: Target, document: Mapping[str, Any], *, erased: bool) -> UpdateOne:
+    query = {"discussion_id": target.id, "slug": document["slug"], "rev": {"$lt": document["rev"]}}
+    fields: Document = {"rev": document["rev"], "state": document["state"]}
+    first: Document = {"label": target.label, "posted": document["posted"]}
+    if document["state"] == State.PUBLIC.value:
+        fields["terms"] = terms_of(document)
+    elif erased:
+        fields |= EMPTY
+    else:
+        # A tombstone keeps the terms of its entry, which moderators can still search. They must not be written again,
+        # because the author may have been erased since.
+        first |= EMPTY
+    return UpdateOne(query, {"$set": fields, "$setOnInsert": first}, upsert=True)
+
+
+def terms_of(document: Mapping[str, Any]) -> list[str]:
+    """Return the terms of a stored or pending comment."""
+    author = document["author"]
+    return terms.of_comment(
+        name=author["name"],
+        account=author["id"] or "",
+        email=author.get("email", ""),
+        source=document["source"],
+        html=document["html"],
+    )
+
+
+def author_query(query: Mapping[str, str]) -> Document:
+    """Return the filter for the entries of an author, who is given as {"id": …} or {"email": …}."""
+    ((key, value),) = query.items()
+    kind = TermKind.ACCOUNT if key == "id" else TermKind.EMAIL
+    return {"terms": kind.term(value)}
