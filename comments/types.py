@@ -68,6 +68,7 @@ class TermKind(StrEnum):
     SHINGLE = "like"
     # The keyed hash of a network. It expires, so it isn't stored among the terms of a comment.
     NETWORK = "network"
+    MODEL = "on"
     # Several words, each of which a comment must contain. Only bans have such terms.
     PATTERN = "words"
 
@@ -439,6 +440,136 @@ class Subscription:
     email: str
     slugs: tuple[str, ...]
     confirmed: datetime | None
+
+
+@dataclass(frozen=True)
+class Ban:
+    """A ban on the comments that contain a term.
+
+    Attributes:
+        kind: ACCOUNT, NETWORK, EMAIL, EMAIL_DOMAIN, LINK_DOMAIN or PATTERN.
+        reason: The reason, for moderators.
+        by: The primary key of the moderator, or "".
+        expires: The time when the ban ends, or None if it is permanent.
+    """
+
+    id: str
+    kind: TermKind
+    value: str
+    reason: str
+    by: str
+    created: datetime
+    expires: datetime | None
+
+    @property
+    def term(self) -> str:
+        """Return the term that is banned."""
+        return self.kind.term(self.value)
+
+    def is_active(self, moment: datetime) -> bool:
+        """Return whether the ban applies at `moment`."""
+        return self.expires is None or self.expires > moment
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The comments that have all of these properties. An empty property matches every comment.
+
+    Attributes:
+        terms: Terms that a comment must have.
+        prefixes: Beginnings of terms that a comment must have.
+        alike: The shingles of a text. A comment must share at least half of them.
+        network: The keyed hash of the network from which a comment was sent.
+        discussions: The ids of the discussions, or None for all discussions.
+        since: The time from which on a comment must have been posted.
+        until: The time before which a comment must have been posted.
+        comments: The (discussion id, slug) of the comments, or None for all comments.
+    """
+
+    terms: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+    network: str = ""
+    discussions: tuple[str, ...] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    comments: tuple[tuple[str, str], ...] | None = None
+
+
+@dataclass(frozen=True)
+class Selected:
+    """How many comments a selection contains, published and pending, and in how many discussions.
+
+    Attributes:
+        more: Whether counting stopped, so that there may be more comments.
+    """
+
+    published: int
+    pending: int
+    discussions: int
+    more: bool = False
+
+    @property
+    def comments(self) -> int:
+        """Return the number of comments."""
+        return self.published + self.pending
+
+
+@dataclass(frozen=True)
+class Found:
+    """A comment that a search found.
+
+    Attributes:
+        state: The State of a published comment, or the Verdict on a pending one.
+        held_id: The id in the queue, or "" for a published comment.
+    """
+
+    id: str
+    target: Target
+    slug: str
+    posted: datetime
+    state: "State | Verdict"
+    held_id: str = ""
+
+
+class BatchState(StrEnum):
+    """The progress of a bulk decision. MARKING, HIDING and UNDOING are being worked on."""
+
+    MARKING = "marking"
+    HIDING = "hiding"
+    DONE = "done"
+    UNDOING = "undoing"
+    UNDONE = "undone"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A bulk decision: published comments are hidden, and pending comments get a verdict.
+
+    Attributes:
+        verdict: The verdict on pending comments, SPAM or REJECTED.
+        what: The term by which the comments were selected, or "" if they were selected in another way.
+        total: How many comments were selected. Until this is known, it is 0.
+        left: How many comments are still to be hidden or restored.
+        skipped: How many comments could not be hidden, for example because their discussion is damaged.
+        restored: How many comments were restored by an undo.
+    """
+
+    id: str
+    by: str
+    created: datetime
+    verdict: Verdict
+    what: str
+    state: BatchState
+    total: int
+    left: int
+    skipped: int
+    restored: int
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether nothing is left to do."""
+        return self.state in (BatchState.DONE, BatchState.UNDONE)
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,15 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Protocol, Unpack
 
+from marginalia.comments.backends.bans import Bans
 from marginalia.comments.backends.beside import Flags, Imported, IpHashes, Lessons, Subscriptions
 from marginalia.comments.types import (
+    Batch,
     Comment,
     ConversionOptions,
     Discussion,
     Fault,
+    Found,
     HeldComment,
     HeldQuery,
     NewComment,
@@ -38,6 +41,9 @@ from marginalia.comments.types import (
     PostResult,
     ReplacedComment,
     RestrictionChanges,
+    Selected,
+    Selection,
+    State,
     Target,
     Verdict,
 )
@@ -51,6 +57,7 @@ class Backend(Protocol):
     ip_hashes: IpHashes
     lessons: Lessons
     imported: Imported
+    bans: Bans
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
@@ -118,6 +125,32 @@ class Backend(Protocol):
             CommentNotFound: The comment does not exist.
             EditConflict: The stored revision differs from `rev`.
             NothingToRestore: The author's data was erased, or the tombstone was imported.
+        """
+
+    def remove_many(self, target: Target, wanted: Iterable[str], *, token: str, by: str = "") -> int:
+        """Remove the public comments among those with the slugs `wanted`, whatever their revisions.
+
+        A comment that was removed with this token before and has been restored since stays public.
+
+        Returns:
+            The number of comments that were removed with this token and not counted by an earlier call.
+
+        Raises:
+            CommentNotFound: There is no discussion.
+            DiscussionBusy: The removal had to wait too long. It can be tried again.
+        """
+
+    def restore_many(self, target: Target, wanted: Iterable[str], *, token: str, by: str = "") -> int:
+        """Restore the comments among `wanted` that are still removed as `remove_many` with this token left them.
+
+        Comments by erased authors stay removed.
+
+        Returns:
+            The number of comments that were restored and not counted by an earlier call.
+
+        Raises:
+            CommentNotFound: There is no discussion.
+            DiscussionBusy: The restoration had to wait too long. It can be tried again.
         """
 
     def erase_author(self, *, id: str = "", email: str = "") -> int:
@@ -367,6 +400,63 @@ class Backend(Protocol):
 
         Use the address only for notices and for display to moderators. Never show it on public pages.
         """
+
+    # Searches and bulk decisions -------------------------------------------------------------------------------------
+
+    def count_selected(self, selection: Selection) -> Selected:
+        """Return how many public and pending comments a selection contains."""
+
+    def search(
+        self,
+        selection: Selection,
+        states: Iterable[State | Verdict],
+        *,
+        limit: int,
+        before: tuple[datetime, str] | None = None,
+    ) -> list[Found]:
+        """Return the comments of a selection that are in one of these states, newest first.
+
+        `before` is the `(posted, id)` of the last comment on the previous page.
+        """
+
+    def get_many(self, target: Target, slugs: Iterable[str]) -> dict[str, Comment]:
+        """Return those comments of a discussion that exist, keyed by slug."""
+
+    def terms_of(self, target: Target, slug: str) -> tuple[str, ...]:
+        """Return the terms of a published or pending comment, or () if they aren't known."""
+
+    def start_batch(self, selection: Selection, verdict: Verdict, *, what: str = "", by: str = "") -> Batch:
+        """Store the decision to hide the public comments of a selection, and to give the pending ones a verdict.
+
+        Nothing is changed until `work_on_batch` is called.
+
+        Args:
+            selection: The comments. Comments that are posted later aren't included.
+            verdict: The verdict on pending comments, SPAM or REJECTED.
+            what: The term by which the comments were selected, or "".
+            by: The primary key of the moderator, or "".
+        """
+
+    def work_on_batch(self, batch_id: str, *, seconds: float | None = None) -> Batch | None:
+        """Continue a batch until it is finished, or until `seconds` have passed. Return the batch.
+
+        If another process is working on the batch, do nothing. If the process dies, the next call continues.
+        """
+
+    def undo_batch(self, batch_id: str, *, by: str = "") -> Batch | None:
+        """Record that a batch is to be undone, and return the batch. `work_on_batch` then restores the comments.
+
+        Only comments that are still as the batch left them are restored.
+        """
+
+    def batch(self, batch_id: str) -> Batch | None:
+        """Return a batch, or None if there is no such batch."""
+
+    def batches(self, *, limit: int, after: str = "") -> list[Batch]:
+        """Return batches, newest first. `after` is the id of the last batch on the previous page."""
+
+    def tidy_batches(self) -> int:
+        """Continue all batches whose process died. A worker calls this every minute. Return how many there were."""
 
     # Upkeep ----------------------------------------------------------------------------------------------------------
 

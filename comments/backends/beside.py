@@ -1,6 +1,6 @@
 """Data about comments in separate collections: flags, subscriptions, hashes of IP addresses, and learned features."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -141,15 +141,20 @@ class IpHashes:
     def __init__(self, db: Database[Any]) -> None:
         self.stored = db["comments.ip_hashes"]
 
-    def record(self, target: Target, slug: str, ip_hash: str) -> None:
-        """Store the hash of the network from which a comment was first sent."""
-        first = {"$setOnInsert": {"ip_hash": ip_hash, "at": now()}}
+    def record(self, target: Target, slug: str, ip_hash: str, networks: Sequence[str] = ()) -> None:
+        """Store the hash of the network from which a comment was first sent, and the networks that can be banned."""
+        first = {"$setOnInsert": {"ip_hash": ip_hash, "networks": list(networks), "at": now()}}
         self.stored.update_one({"discussion_id": target.id, "slug": slug}, first, upsert=True)
 
     def find(self, target: Target, slug: str) -> str:
         """Return the IP hash of a comment, or "" if none is stored or it has expired."""
         document = self.stored.find_one({"discussion_id": target.id, "slug": slug})
         return str(document["ip_hash"]) if document else ""
+
+    def networks(self, target: Target, slug: str) -> list[str]:
+        """Return the hashes of the networks that can be banned because of a comment, the smallest first."""
+        document = self.stored.find_one({"discussion_id": target.id, "slug": slug})
+        return list(document.get("networks", ())) if document else []
 
     def erase(self, target: Target, slug: str) -> int:
         """Delete the IP hash of a comment. Return how many documents were deleted."""

@@ -8,6 +8,7 @@ the repair that commits the claim also stores the entry. The entry has the revis
 to a higher one, so a slow writer can't replace a newer entry.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,7 +40,8 @@ class Catalogue:
 
         Entries that already have the revision of their comment, or a higher one, are left alone.
         """
-        updates = [_update(target, document, erased=erased) for document in documents]
+        rest = documents if erased or len(documents) == 1 else self._note_removed(target, documents)
+        updates = [_update(target, document, erased=erased) for document in rest]
         # A duplicate key means that an entry exists. Unless its revision is lower, there is nothing to do. If another
         # writer has inserted it just now, its revision can be lower, so try again.
         for _attempt in range(2):
@@ -52,6 +54,24 @@ class Catalogue:
                 if non_duplicate_errors(error):
                     raise
                 updates = [updates[failure["index"]] for failure in error.details["writeErrors"]]
+
+    def _note_removed(self, target: Target, documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Record removals, which change nothing but the state, with one update for each revision.
+
+        Return the documents whose entries remain to be stored.
+        """
+        by_revision = defaultdict(list)
+        for document in documents:
+            if document["state"] == State.REMOVED.value:
+                by_revision[document["rev"]].append(document)
+        rest = [document for document in documents if document["state"] != State.REMOVED.value]
+        for rev, removed in by_revision.items():
+            slugs = [document["slug"] for document in removed]
+            query = {"discussion_id": target.id, "slug": {"$in": slugs}, "rev": rev - 1}
+            fields = {"rev": rev, "state": State.REMOVED.value}
+            if self._writing.update_many(query, {"$set": fields}).matched_count < len(removed):
+                rest += removed
+        return rest
 
     def erase(self, query: Document) -> None:
         """Remove the content of the entries that match `query`."""
@@ -67,9 +87,9 @@ class Catalogue:
 def _update(target: Target, document: Mapping[str, Any], *, erased: bool) -> UpdateOne:
     query = {"discussion_id": target.id, "slug": document["slug"], "rev": {"$lt": document["rev"]}}
     fields: Document = {"rev": document["rev"], "state": document["state"]}
-    first: Document = {"label": target.label, "posted": document["posted"]}
+    first: Document = {"posted": document["posted"]}
     if document["state"] == State.PUBLIC.value:
-        fields["terms"] = terms_of(document)
+        fields["terms"] = terms_of(target, document)
     elif erased:
         fields |= EMPTY
     else:
@@ -79,16 +99,17 @@ def _update(target: Target, document: Mapping[str, Any], *, erased: bool) -> Upd
     return UpdateOne(query, {"$set": fields, "$setOnInsert": first}, upsert=True)
 
 
-def terms_of(document: Mapping[str, Any]) -> list[str]:
-    """Return the terms of a stored or pending comment."""
+def terms_of(target: Target, document: Mapping[str, Any]) -> list[str]:
+    """Return the terms of a stored or pending comment on `target`."""
     author = document["author"]
-    return terms.of_comment(
+    own = terms.of_comment(
         name=author["name"],
         account=author["id"] or "",
         email=author.get("email", ""),
         source=document["source"],
         html=document["html"],
     )
+    return [TermKind.MODEL.term(target.label), *own]
 
 
 def author_query(query: Mapping[str, str]) -> Document:

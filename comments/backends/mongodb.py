@@ -2,6 +2,7 @@
 
 from typing import Any, Unpack
 
+from marginalia.comments.backends.bans import Bans
 from marginalia.comments.backends.beside import Flags, Imported, IpHashes, Lessons, Subscriptions
 from marginalia.comments.backends.reading.across import Across
 from marginalia.comments.backends.reading.pages import Reading
@@ -9,12 +10,13 @@ from marginalia.comments.backends.store import Store
 from marginalia.comments.backends.stored import read_place
 from marginalia.comments.backends.upkeep.conversions import Conversions
 from marginalia.comments.backends.upkeep.repairing import Repairing
+from marginalia.comments.backends.writing.batches import Batches
 from marginalia.comments.backends.writing.importing import Importing
 from marginalia.comments.backends.writing.pending import Pending
 from marginalia.comments.types import RestrictionChanges, Target
 
 
-class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
+class MongoBackend(Pending, Batches, Importing, Reading, Across, Conversions, Repairing):
     """The backend for one MongoDB database. It supports all layouts."""
 
     def __init__(self, db: Any = None) -> None:
@@ -24,6 +26,7 @@ class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
         self.ip_hashes = IpHashes(self.store.db)
         self.lessons = Lessons(self.store.db)
         self.imported = Imported(self.store.db)
+        self.bans = Bans(self.store.db)
 
     def close(self, target: Target) -> None:
         self.store.discussions.set_state(target, "closed")

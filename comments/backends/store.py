@@ -33,6 +33,7 @@ class Store:
         self.pending = self.db["comments.pending"]
         self.history = self.db["comments.history"]
         self.erasures = self.db["comments.erasures"]
+        self.batches = self.db["comments.batches"]
         self.catalogue = Catalogue(self.db)
 
     def find_comment(self, target: Target, slug: str) -> Document | None:

@@ -13,6 +13,17 @@ from marginalia.mongo.collections import Collection, Index, ShardKey, least_hash
 
 DAY = 24 * 60 * 60
 
+# The indexes with which searches, bans and bulk decisions find published and pending comments.
+FOUND = (
+    # Without the state, so that a change of the state doesn't change a key for each term.
+    Index("by_term", (("terms", 1), ("posted", -1), ("_id", -1))),
+    Index("by_time", (("state", 1), ("posted", -1), ("_id", -1))),
+    Index(
+        "by_batch",
+        (("batch", 1), ("state", 1), ("discussion_id", 1), ("slug", 1)),
+        partial={"batch": {"$exists": True}},
+    ),
+)
 STATIC = (
     Collection(
         "discussions",
@@ -70,8 +81,7 @@ STATIC = (
             Index("by_lease", (("state", 1), ("lease.by", 1), ("created", 1), ("_id", 1))),
             Index("by_author", (("author.id", 1),), sparse=True),
             Index("by_email", (("author.email", 1),), sparse=True),
-            Index("by_term", (("terms", 1), ("state", 1), ("posted", -1), ("_id", -1))),
-            Index("by_time", (("state", 1), ("posted", -1), ("_id", -1))),
+            *FOUND,
             Index("decided_long_ago", (("decided", 1),), expire_after_seconds=30 * DAY),
         ),
         shard_key=ShardKey(
@@ -95,8 +105,7 @@ STATIC = (
         "comments.catalogue",
         (
             Index("by_slug", (("discussion_id", 1), ("slug", 1)), unique=True),
-            Index("by_term", (("terms", 1), ("state", 1), ("posted", -1), ("_id", -1))),
-            Index("by_time", (("state", 1), ("posted", -1), ("_id", -1))),
+            *FOUND,
         ),
         shard_key=ShardKey(
             (("discussion_id", 1), ("slug", 1)),
@@ -135,6 +144,7 @@ STATIC = (
         "comments.ip_hashes",
         (
             Index("by_comment", (("discussion_id", 1), ("slug", 1))),
+            Index("by_network", (("networks", 1), ("at", -1))),
             Index("kept_for_a_month", (("at", 1),), expire_after_seconds=30 * DAY),
         ),
         shard_key=ShardKey(
@@ -159,6 +169,31 @@ STATIC = (
         (Index("by_discussion", (("discussion_id", 1),)),),
         shard_key=ShardKey((("_id", "hashed"),), reason="old permalinks are found by _id", least=least_hash),
         validator=schemas.IMPORTED,
+    ),
+    Collection(
+        "comments.bans",
+        (
+            Index("by_term", (("term", 1),), unique=True),
+            Index("by_kind", (("kind", 1),)),
+            Index("by_word", (("words", 1), ("created", -1), ("_id", -1))),
+            Index("by_time", (("created", -1), ("_id", -1))),
+            Index("by_moderator", (("by", 1),)),
+            Index("ended", (("expires", 1),), expire_after_seconds=0),
+        ),
+        validator=schemas.BAN,
+        unsharded_because="small: one document per ban, and every new comment is compared with it",
+    ),
+    Collection(
+        "comments.batches",
+        (
+            Index("by_time", (("created", -1), ("_id", -1))),
+            Index("by_state", (("state", 1), ("lease.until", 1))),
+            Index("by_what", (("what", 1),)),
+            Index("by_moderator", (("by", 1),)),
+            Index("ended_long_ago", (("ended", 1),), expire_after_seconds=30 * DAY),
+        ),
+        validator=schemas.BATCH,
+        unsharded_because="small: one document per bulk decision",
     ),
     *rate_limit.COLLECTIONS,
 )

@@ -116,16 +116,16 @@ BROADCASTS = (
     Broadcast(
         "discussions", ("label",), "A model's discussions are on all shards, because their ids begin with a hash."
     ),
+    Broadcast(
+        "comments.catalogue",
+        ("terms",),
+        "Moderators search the comments of the whole site, and an author's comments can be in any discussion.",
+    ),
     Broadcast("comments.pending", ("_id",), "Moderators and authors identify a pending comment only by its id."),
     Broadcast(
         "comments.pending",
         ("state",),
         "Moderators review the queue of the whole site. Each shard returns its oldest pending comments.",
-    ),
-    Broadcast(
-        "comments.catalogue",
-        ("terms",),
-        "Moderators search the comments of the whole site, and an author's comments can be in any discussion.",
     ),
     Broadcast(
         "discussions",

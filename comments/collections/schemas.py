@@ -1,6 +1,6 @@
 """Validators for the documents of discussions. MongoDB rejects documents that don't match."""
 
-from marginalia.comments.types import Kind, Order, State, TermKind, Verdict
+from marginalia.comments.types import BatchState, Kind, Order, State, TermKind, Verdict
 from marginalia.mongo.schemas import (
     ANYTHING,
     BOOLEAN,
@@ -110,7 +110,13 @@ PENDING = document(
         "decided_by": TEXT,
         "decided": optional(DATE),
     },
-    {"lease": document({"by": TEXT, "until": DATE}), "edits": INTEGER, "settled": BOOLEAN, "terms": array_of(TEXT)},
+    {
+        "lease": document({"by": TEXT, "until": DATE}),
+        "edits": INTEGER,
+        "settled": BOOLEAN,
+        "terms": array_of(TEXT),
+        "batch": ID,
+    },
 )
 HISTORY = document(
     _PLACED | {"_id": ID, "discussion_id": TEXT, "state": one_of(*State), "at": DATE, "by": TEXT},
@@ -119,12 +125,26 @@ CATALOGUE = document(
     {
         "discussion_id": TEXT,
         "slug": TEXT,
-        "label": TEXT,
         "posted": DATE,
         "rev": INTEGER,
         "state": one_of(*State),
         "terms": array_of(TEXT),
     },
+    {"batch": ID},
+)
+BATCH = document(
+    {
+        "by": TEXT,
+        "created": DATE,
+        "verdict": one_of(Verdict.SPAM, Verdict.REJECTED),
+        "what": TEXT,
+        "state": one_of(*BatchState),
+        "total": INTEGER,
+        "skipped": INTEGER,
+        "restored": INTEGER,
+        "lease": document({"by": optional(ID), "until": DATE}),
+    },
+    {"selection": document({}), "ended": DATE, "undone_by": TEXT},
 )
 FLAGS = document(
     {"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "who": array_of(TEXT), "count": INTEGER, "last": DATE}
@@ -137,4 +157,16 @@ FEATURE = document({"_id": TEXT, "at": DATE}, {"spam": INTEGER, "approved": INTE
 LESSON = document({"_id": TEXT, "kind": one_of("spam", "approved"), "at": DATE})
 IMPORTED = document({"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "likes": INTEGER, "dislikes": INTEGER})
 ERASURE = document({"_id": TEXT, "at": DATE})
-IP_HASH = document({"discussion_id": TEXT, "slug": TEXT, "ip_hash": TEXT, "at": DATE})
+IP_HASH = document({"discussion_id": TEXT, "slug": TEXT, "ip_hash": TEXT, "at": DATE}, {"networks": array_of(TEXT)})
+BAN = document(
+    {
+        "term": TEXT,
+        "kind": one_of(*TermKind),
+        "value": TEXT,
+        "reason": TEXT,
+        "by": TEXT,
+        "created": DATE,
+        "expires": optional(DATE),
+        "words": array_of(TEXT),
+    }
+)

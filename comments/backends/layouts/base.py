@@ -101,6 +101,11 @@ class Layout(ABC):
     ) -> bool:
         """Set `fields` of a comment if its `rev` matches `revs` (a number or a query). Return whether they were set."""
 
+    def change_many(self, place: Place, changes: Mapping[str, tuple[int, Mapping[str, Any]]], lookup: Lookup) -> None:
+        """Make many changes, each as `change` does. `changes` contains the `rev` and the fields, keyed by slug."""
+        for slug, (rev, fields) in changes.items():
+            self.change(place, slug, rev, fields, lookup)
+
     @abstractmethod
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
         """Store many comments, which must be sorted by `copy_order`. Skip comments whose slug already exists."""
@@ -256,6 +261,16 @@ PRESENT: Document = {"$cond": [{"$isArray": "$comments"}, "$comments", []]}
 def only(condition: Document) -> Document:
     """Return a projection that selects the comments that match `condition`, in which $$this is the comment."""
     return {"$filter": {"input": PRESENT, "cond": condition}}
+
+
+def element(slug: str, revs: Mapping[str, Any] | int) -> Document:
+    """Return the filter for a bucket or target that contains a comment whose `rev` matches `revs`."""
+    return {"comments": {"$elemMatch": {"slug": slug, "rev": revs}}}
+
+
+def set_element(fields: Mapping[str, Any]) -> Document:
+    """Return the update that sets `fields` of the comment that `element` found."""
+    return {"$set": {f"comments.$.{name}": value for name, value in fields.items()}}
 
 
 def elements(document: Mapping[str, Any]) -> list[Any]:

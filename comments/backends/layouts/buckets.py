@@ -17,11 +17,13 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError
 from marginalia.comments.backends.layouts.base import (
     Layout,
     Lookup,
+    element,
     elements,
     only,
     public,
     pushes,
     readable_in,
+    set_element,
     sort_key,
 )
 from marginalia.comments.backends.stored import Document, Place
@@ -61,10 +63,16 @@ class InBuckets(Layout):
         if slug not in lookup.hint:
             return False
         changed = self.stored.update_one(
-            {**self.of(place), "page": lookup.hint[slug], "comments": {"$elemMatch": {"slug": slug, "rev": revs}}},
-            {"$set": {f"comments.$.{name}": value for name, value in fields.items()}},
+            {**self.of(place), "page": lookup.hint[slug], **element(slug, revs)}, set_element(fields)
         )
         return bool(changed.modified_count)
+
+    def change_many(self, place: Place, changes: Mapping[str, tuple[int, Mapping[str, Any]]], lookup: Lookup) -> None:
+        updates = [
+            UpdateOne({**self.of(place), "page": lookup.hint[slug], **element(slug, rev)}, set_element(fields))
+            for slug, (rev, fields) in changes.items()
+        ]
+        self.stored.bulk_write(updates, ordered=False)
 
     def by_author(
         self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from pymongo import ASCENDING, DESCENDING
+from pymongo import ASCENDING, DESCENDING, UpdateOne
 from pymongo.errors import DuplicateKeyError
 
 from marginalia.comments.backends.layouts.base import Layout, Lookup
@@ -49,6 +49,13 @@ class Documents(Layout):
     ) -> bool:
         changed = self.stored.update_one({**self.of(place), "slug": slug, "rev": revs}, {"$set": dict(fields)})
         return bool(changed.modified_count)
+
+    def change_many(self, place: Place, changes: Mapping[str, tuple[int, Mapping[str, Any]]], lookup: Lookup) -> None:
+        updates = [
+            UpdateOne({**self.of(place), "slug": slug, "rev": rev}, {"$set": dict(fields)})
+            for slug, (rev, fields) in changes.items()
+        ]
+        self.stored.bulk_write(updates, ordered=False)
 
     def by_number(self, place: Place, low: int, high: int) -> list[Document]:
         return self._in_order(Order.OLDEST, {**self.of(place), "number": {"$gte": low, "$lte": high}})

@@ -18,6 +18,7 @@ from typing import Any
 
 import bson
 from django.core.exceptions import ImproperlyConfigured
+from pymongo import UpdateOne
 from pymongo.collection import Collection
 
 from marginalia.comments import conf, targets
@@ -25,10 +26,12 @@ from marginalia.comments.backends.layouts.base import (
     PRESENT,
     Layout,
     Lookup,
+    element,
     elements,
     only,
     pushes,
     readable_in,
+    set_element,
     sort_key,
 )
 from marginalia.comments.backends.stored import Document, Place
@@ -136,9 +139,18 @@ class Embedded(Layout):
     ) -> bool:
         if "where" not in lookup.hint:
             raise TargetNotFound(str(place.target))
-        query = {"comments_epoch": place.epoch, "comments": {"$elemMatch": {"slug": slug, "rev": revs}}}
-        changes = {"$set": {f"comments.$.{name}": value for name, value in fields.items()}}
-        return bool(lookup.hint["home"].update_one({**lookup.hint["where"], **query}, changes).modified_count)
+        query = {"comments_epoch": place.epoch, **element(slug, revs)}
+        home = lookup.hint["home"]
+        return bool(home.update_one({**lookup.hint["where"], **query}, set_element(fields)).modified_count)
+
+    def change_many(self, place: Place, changes: Mapping[str, tuple[int, Mapping[str, Any]]], lookup: Lookup) -> None:
+        if "where" not in lookup.hint:
+            raise TargetNotFound(str(place.target))
+        of_copy = {**lookup.hint["where"], "comments_epoch": place.epoch}
+        updates = [
+            UpdateOne({**of_copy, **element(slug, rev)}, set_element(fields)) for slug, (rev, fields) in changes.items()
+        ]
+        lookup.hint["home"].bulk_write(updates, ordered=False)
 
     def outgrown(self, place: Place, lookup: Lookup, *documents: Document) -> str:
         count = lookup.hint.get("held", 0)

@@ -21,6 +21,7 @@ from marginalia.comments.backends.discussions import Claim, is_dead, read_claims
 from marginalia.comments.backends.layouts.base import Layout
 from marginalia.comments.backends.store import Part, Store
 from marginalia.comments.backends.stored import Document, Place, read_place
+from marginalia.comments.backends.writing.bulk import note_changes, with_delta
 from marginalia.comments.backends.writing.importing import note_batch
 from marginalia.comments.errors import CommentError
 from marginalia.comments.types import Fault, State, Target
@@ -55,7 +56,7 @@ def repair_claims(store: Store, target: Target, *, older_than: float | None = No
 
 def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
     if claim.slugs:
-        return is_abandoned and store.discussions.commit(note_batch(store, claim), newest=claim.posted)
+        return is_abandoned and _commit_many(store, claim)
     stored = store.layouts.of(claim.place).look(claim.place, [claim.slug]).comments.get(claim.slug)
     if stored and store.was_written_under(claim, stored):
         store.catalogue.note(claim.place.target, stored, erased=claim.kind == "erase")
@@ -66,6 +67,12 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
     if is_abandoned or is_past:
         store.discussions.drop(claim)
     return is_abandoned or is_past
+
+
+def _commit_many(store: Store, claim: Claim) -> bool:
+    if claim.kind == "import":
+        return store.discussions.commit(note_batch(store, claim), newest=claim.posted)
+    return store.discussions.commit(with_delta(claim, note_changes(store, claim)))
 
 
 def drop_orphans(store: Store, target: Target, *, accept_loss: bool = False) -> bool:
@@ -178,7 +185,7 @@ class Repairing(Part):
             stored += len(batch)
         for held in self.store.pending.find({"discussion_id": target.id, "terms": None}):
             query = {"discussion_id": target.id, "slug": held["slug"], "source": held["source"]}
-            stored += self.store.pending.update_one(query, {"$set": {"terms": terms_of(held)}}).modified_count
+            stored += self.store.pending.update_one(query, {"$set": {"terms": terms_of(target, held)}}).modified_count
         return stored
 
     def repair(self, target: Target, faults: list[Fault], *, accept_loss: bool = False) -> int:

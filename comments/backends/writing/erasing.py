@@ -86,6 +86,8 @@ class Erasing(Changing):
         if "id" in query:
             self.store.history.update_many({"by": query["id"]}, {"$set": {"by": ""}})
             self.store.pending.update_many({"decided_by": query["id"]}, {"$set": {"decided_by": ""}})
+            self.store.batches.update_many({"by": query["id"]}, {"$set": {"by": ""}})
+        self.store.batches.update_many({"what": author_query(query)["terms"]}, {"$set": {"what": ""}})
         self._clear_copies(query)
         return erased
 

@@ -60,7 +60,7 @@ class Pending(Posting):
             "decided_by": "",
             "decided": None,
         }
-        document["terms"] = terms_of(document)
+        document["terms"] = terms_of(target, document)
         try:
             self.store.pending.insert_one(document)
         except DuplicateKeyError:
@@ -83,7 +83,7 @@ class Pending(Posting):
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> HeldComment:
         document = self._get(held_id)
         query = {**_key(document), **CHANGEABLE, **_at_revision(rev)}
-        fields = {"source": source, "html": html, "terms": terms_of({**document, "source": source, "html": html})}
+        fields = {"source": source, "html": html, "terms": _new_terms(document, source, html)}
         update = {"$set": {**fields, "edits": rev}, "$unset": {"lease": ""}}
         changed = self.store.pending.find_one_and_update(query, update, return_document=ReturnDocument.AFTER)
         if changed is None:
@@ -199,9 +199,14 @@ class Pending(Posting):
         # not expire, so its `decided` is None.
         decided = None if verdict is Verdict.WAITING else now()
         query = {**_key(waiting), "state": {"$nin": [Verdict.APPROVED.value, Verdict.WITHDRAWN.value]}}
-        update = {"$set": {"state": verdict.value, "decided": decided, "decided_by": by}}
+        update = {"$set": {"state": verdict.value, "decided": decided, "decided_by": by}, "$unset": {"batch": ""}}
         changed = self.store.pending.find_one_and_update(query, update, return_document=ReturnDocument.AFTER)
         return read_held(changed or self._get(str(waiting["_id"])))
+
+
+def _new_terms(document: Document, source: str, html: str) -> list[str]:
+    target = Target.from_id(document["discussion_id"])
+    return terms_of(target, {**document, "source": source, "html": html})
 
 
 def _key(waiting: Document) -> Document:

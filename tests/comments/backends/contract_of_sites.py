@@ -5,7 +5,7 @@ import pytest
 from marginalia.comments.errors import NothingToRestore
 from marginalia.comments.types import CommentAuthor, State
 from tests.comments.backends.contract import Contract
-from tests.support.comments.making import ANN, BOB, imported, new
+from tests.support.comments.making import ANN, BOB, NOWHERE, imported, new
 
 
 class SiteContract(Contract):
@@ -37,6 +37,39 @@ class SiteContract(Contract):
             texts = sorted(getattr(one, "comment", one).source for one in found)
             assert texts == sorted(["a", "edited", "held"] * len(targets))
         assert list(backend.written_by(email="nobody@example.org")) == []
+
+    def test_many_removed_comments_are_restored_by_their_token(self, backend, target):
+        posted = [backend.post(target, new(f"{n}", email=f"{n}@example.org")).comment for n in range(9)]
+        reply = backend.post(target, new("reply", posted[2].slug)).comment
+        backend.edit(target, posted[3].slug, source="edited", html="", rev=1, token="e")
+        backend.remove(target, posted[4].slug, rev=1, token="r")
+        chosen = [*(comment.slug for comment in posted[2:7]), NOWHERE]
+        assert backend.remove_many(target, chosen, token="t") == 4
+        assert backend.remove_many(target, chosen, token="t") == 0
+        assert self.sources(backend, target) == ["0", "1", "", "", "", "", "", "7", "8", "reply"]
+        assert backend.get(target, reply.slug).parent == posted[2].slug
+        assert backend.restore_many(target, chosen, token="another") == 0
+        assert backend.restore_many(target, chosen, token="t") == 4
+        assert backend.restore_many(target, chosen, token="t") == 0
+        assert self.sources(backend, target) == ["0", "1", "2", "edited", "", "5", "6", "7", "8", "reply"]
+        assert [backend.email_of(target, comment.slug) for comment in posted[5:7]] == ["5@example.org", "6@example.org"]
+        assert [entry.comment.source for entry in backend.history(target, posted[3].slug)] == ["", "edited", "3"]
+
+    def test_comments_changed_since_they_were_removed_are_left_alone(self, backend, target):
+        again, gone, erased, kept = (
+            backend.post(target, new(text, author=author)).comment
+            for text, author in (("again", BOB), ("gone", BOB), ("erased", ANN), ("kept", BOB))
+        )
+        slugs = [again.slug, gone.slug, erased.slug]
+        assert backend.remove_many(target, slugs, token="t") == 3
+        backend.restore(target, again.slug, rev=2, token="u")
+        assert backend.remove_many(target, slugs, token="t") == 0
+        backend.restore(target, gone.slug, rev=2, token="u")
+        backend.remove(target, gone.slug, rev=3, token="by hand")
+        backend.erase_author(id=ANN.id)
+        assert backend.restore_many(target, slugs, token="t") == 0
+        assert self.sources(backend, target) == ["again", "", "", "kept"]
+        assert backend.get(target, kept.slug).rev == 1
 
     def test_started_discussions_and_their_targets_are_listed(self, backend, targets):
         for target in targets:

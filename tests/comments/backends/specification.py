@@ -60,6 +60,7 @@ class Specification(Backend):
         self.queue, self.ready = {}, {}  # held and decided comments, and the comment each becomes, by id
         self.leases = {}  # (moderator, until), by id
         self.made, self.clock = set(), datetime(2026, 1, 1, tzinfo=UTC)
+        self.removed_by = {}  # the token of the removal that made a revision
 
     def _now(self):
         self.clock += timedelta(milliseconds=1)
@@ -156,7 +157,9 @@ class Specification(Backend):
         )
 
     def remove(self, target, slug, *, rev, token, by=""):
-        return self._change(target, slug, rev, token, State.PUBLIC, lambda c: c.removed, TOMBSTONE)
+        removed = self._change(target, slug, rev, token, State.PUBLIC, lambda c: c.removed, TOMBSTONE)
+        self.removed_by.setdefault((target, slug, removed.rev), token)
+        return removed
 
     def restore(self, target, slug, *, rev, token, by=""):
         stored = self.get(target, slug)
@@ -165,6 +168,30 @@ class Specification(Backend):
             raise NothingToRestore(slug)
         back = {name: getattr(kept, name) for name in TOMBSTONE} if kept else {}
         return self._change(target, slug, rev, token, State.REMOVED, lambda c: not c.removed, back)
+
+    def remove_many(self, target, wanted, *, token, by=""):
+        done = 0
+        for slug in dict.fromkeys(wanted):
+            c = self.threads[target].comments.get(slug)
+            if c and not c.removed and (target, slug, f"many {token}") not in self.made:
+                self.remove(target, slug, rev=c.rev, token=f"many {token}")
+                done += 1
+        return done
+
+    def restore_many(self, target, wanted, *, token, by=""):
+        done = 0
+        for slug in dict.fromkeys(wanted):
+            c = self.threads[target].comments.get(slug)
+            if c and c.removed and self.removed_by.get((target, slug, c.rev)) == f"many {token}":
+                kept = next((old for old in self.threads[target].history[slug] if old.rev == c.rev - 1), None)
+                if kept:
+                    self.restore(target, slug, rev=c.rev, token=f"back {token}")
+                    done += 1
+        return done
+
+    # Searches and bulk decisions over many discussions have tests of their own.
+    count_selected = search = get_many = terms_of = start_batch = work_on_batch = undo_batch = None
+    batch = batches = tidy_batches = None
 
     def _wrote(self, one, id, email):
         if id:

@@ -106,6 +106,26 @@ class TestInterruptions:
         stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), there_and_back, check, every)
 
     @SOME
+    def test_interrupted_removal_or_restore_of_many_is_completed(self, mongo, settings, target, form, every):
+        """Another group is repeated first, so that the claim of the interrupted one is found."""
+        backend = configure(settings, *form)
+
+        def there_and_back(stopping, first):
+            chosen = [comment.slug for comment in backend.iterate(target)][:4]
+            if stopping.get(target, first.slug).source:
+                stopping.remove_many(target, chosen, token="t")
+            stopping.remove_many(target, chosen[:2], token="t")
+            stopping.restore_many(target, chosen[:2], token="t")
+            stopping.restore_many(target, chosen, token="t")
+
+        def check(first, again):
+            stored = audit.stored(target, "auth_user", crashed=True)
+            assert [item["source"] for item in stored if not item["source"]] == []
+            assert {item["rev"] for item in stored} <= {1, 3}
+
+        stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), there_and_back, check, every)
+
+    @SOME
     def test_interrupted_decision_is_whole_or_absent(self, mongo, settings, target, form, every):
         backend = configure(settings, *form)
 

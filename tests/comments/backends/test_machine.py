@@ -156,6 +156,10 @@ class Machine(RuleBasedStateMachine):
 
         self.everywhere(lambda b, t: getattr(work(b, t), "slug", None))
 
+    @rule(slugs=st.lists(comments, max_size=6), token=st.sampled_from("tu"), back=st.booleans())
+    def change_many(self, slugs, token, back):
+        self.everywhere(lambda b, t: (b.restore_many if back else b.remove_many)(t, slugs, token=token))
+
     @rule(days=st.lists(st.integers(0, 2000), min_size=1, max_size=3, unique=True), gone=st.booleans())
     def bring_in(self, days, gone):
         state = State.REMOVED if gone else State.PUBLIC

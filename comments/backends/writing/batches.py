@@ -1,0 +1,222 @@
+"""Bulk decisions: hide any number of comments in all discussions, and undo this.
+
+A batch is worked on in steps, each of which can be repeated after a crash:
+
+1. MARKING: pending comments get the verdict and the id of the batch with one update. The entries of published comments
+   in the catalogue get the id of the batch.
+2. HIDING: chunks of the marked comments are removed (see bulk.py), with the id of the batch as the token.
+3. DONE.
+4. UNDOING: chunks of the marked comments are restored, and lose their mark. Only comments that still are as the batch
+   left them are restored.
+5. UNDONE.
+
+A process works on a batch only while it holds the batch's lease. If it dies, the worker continues after the lease has
+expired. An undo can begin during any step, because it changes the state that the next chunk checks.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+from bson import ObjectId
+from pymongo import ReturnDocument
+
+from marginalia.comments.backends.discussions import BEGINNING
+from marginalia.comments.backends.reading.searching import Searching
+from marginalia.comments.backends.stored import Document
+from marginalia.comments.backends.writing.bulk import Bulk
+from marginalia.comments.errors import CommentError
+from marginalia.comments.types import Batch, BatchState, Selection, State, Target, Verdict
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import no_time_limit
+from marginalia.mongo.reading import read_document, read_documents
+
+# How many comments are hidden or restored before the lease is renewed.
+CHUNK = 1_000
+LEASE = timedelta(seconds=120)
+UNFINISHED = [BatchState.MARKING.value, BatchState.HIDING.value, BatchState.UNDOING.value]
+NOBODY: Document = {"by": None, "until": BEGINNING}
+NARROWING = ("discussions", "comments")
+NEWEST_FIRST = [("created", -1), ("_id", -1)]
+
+
+class Batches(Bulk, Searching):
+    """The part of the backend that hides many comments at once and restores them."""
+
+    def start_batch(self, selection: Selection, verdict: Verdict, *, what: str = "", by: str = "") -> Batch:
+        document = {
+            "_id": ObjectId(),
+            "by": by,
+            "created": now(),
+            "verdict": verdict.value,
+            "what": what,
+            "state": BatchState.MARKING.value,
+            "selection": _stored(selection),
+            "total": 0,
+            "skipped": 0,
+            "restored": 0,
+            "lease": NOBODY,
+        }
+        self.store.batches.insert_one(document)
+        return self._read(document)
+
+    def undo_batch(self, batch_id: str, *, by: str = "") -> Batch | None:
+        query = {**_id(batch_id), "state": {"$nin": [BatchState.UNDOING.value, BatchState.UNDONE.value]}}
+        update = {"$set": {"state": BatchState.UNDOING.value, "undone_by": by}, "$unset": {"ended": ""}}
+        self.store.batches.update_one(query, update)
+        return self.batch(batch_id)
+
+    def work_on_batch(self, batch_id: str, *, seconds: float | None = None) -> Batch | None:
+        deadline = None if seconds is None else time.monotonic() + seconds
+        lease = ObjectId()
+        free = {**_id(batch_id), "state": {"$in": UNFINISHED}, "lease.until": {"$lt": now()}}
+        document = self.store.batches.find_one_and_update(free, {"$set": {"lease": _lease(lease)}})
+        if document and document["lease"]["by"]:
+            self.commit_abandoned(batch_id)
+        while document:
+            last = document
+            work = {"marking": self._mark, "hiding": self._hide, "undoing": self._restore}[document["state"]]
+            with no_time_limit():
+                changes = work(document)
+            mine = {**_id(batch_id), "lease.by": lease}
+            is_late = deadline is not None and time.monotonic() > deadline
+            release = is_late or "ended" in changes.get("$set", {})
+            changes.setdefault("$set", {})["lease"] = NOBODY if release else _lease(lease)
+            # If an undo has begun in the meantime, keep its state, and only record what this chunk has done.
+            before = {**mine, "state": document["state"]}
+            document = self._move(before, **changes) or self._move(mine, {"lease": _lease(lease)})
+            if document is None or document["state"] not in UNFINISHED or document["lease"]["by"] != lease:
+                return self.batch(str(last["_id"]))
+        return self.batch(batch_id)
+
+    def batch(self, batch_id: str) -> Batch | None:
+        stored = self.store.batches.find_one(_id(batch_id))
+        return read_document(self.store.batches.name, stored, self._read)
+
+    def batches(self, *, limit: int, after: str = "") -> list[Batch]:
+        query: Document = {}
+        if last := self.batch(after):
+            key = ObjectId(last.id)
+            query["$or"] = [{"created": {"$lt": last.created}}, {"created": last.created, "_id": {"$lt": key}}]
+        cursor = self.store.batches.find(query).sort(NEWEST_FIRST).limit(limit)
+        return list(read_documents(self.store.batches.name, cursor, self._read))
+
+    def tidy_batches(self) -> int:
+        query = {"state": {"$in": UNFINISHED}, "lease.until": {"$lt": now()}}
+        stale = [str(document["_id"]) for document in self.store.batches.find(query, {"_id": 1})]
+        return sum(self.work_on_batch(batch_id) is not None for batch_id in stale)
+
+    def _move(self, query: Document, fields: Document | None = None, **changes: Any) -> Document | None:
+        if fields:
+            changes = {"$set": fields}
+        return self.store.batches.find_one_and_update(query, changes, return_document=ReturnDocument.AFTER)
+
+    # Steps: each returns the update of the batch's document ------------------------------------------------------------
+
+    def _mark(self, document: Document) -> Document:
+        key = document["_id"]
+        # Comments that arrive later aren't part of the decision.
+        query = {"$and": [self.select(_selection(document["selection"])), {"posted": {"$lte": document["created"]}}]}
+        waiting = {**query, "state": Verdict.WAITING.value, "settled": {"$ne": True}}
+        fields = {"state": document["verdict"], "decided": now(), "decided_by": document["by"], "batch": key}
+        self.store.pending.update_many(waiting, {"$set": fields, "$unset": {"lease": ""}})
+        self.store.catalogue.stored.update_many({**query, "state": State.PUBLIC.value}, {"$set": {"batch": key}})
+        total = sum(
+            stored.count_documents({"batch": key}) for stored in (self.store.pending, self.store.catalogue.stored)
+        )
+        return {"$set": {"state": BatchState.HIDING.value, "total": total}, "$unset": {"selection": ""}}
+
+    def _hide(self, document: Document) -> Document:
+        query = {"batch": document["_id"], "state": State.PUBLIC.value}
+        entries = self._chunk(query)
+        if not entries:
+            return {"$set": {"state": BatchState.DONE.value, "ended": now()}}
+        _hidden, skipped = self._in_discussions(entries, self.remove_many, document, document["by"])
+        # Comments that are still public can't be hidden, or were restored by a moderator since they were hidden.
+        self._unmark(entries, query)
+        return {"$inc": {"skipped": skipped}}
+
+    def _restore(self, document: Document) -> Document:
+        key = document["_id"]
+        waiting = {"state": Verdict.WAITING.value, "decided": None, "decided_by": ""}
+        returned = self.store.pending.update_many(
+            {"batch": key, "state": document["verdict"]}, {"$set": waiting, "$unset": {"batch": ""}}
+        ).modified_count
+        entries = self._chunk({"batch": key, "state": {"$in": [state.value for state in State]}})
+        if not entries:
+            return {"$set": {"state": BatchState.UNDONE.value, "ended": now()}, "$inc": {"restored": returned}}
+        restored, skipped = self._in_discussions(entries, self.restore_many, document, document.get("undone_by", ""))
+        self._unmark(entries, {"batch": key})
+        return {"$inc": {"restored": returned + restored, "skipped": skipped}}
+
+    def _chunk(self, query: Document) -> list[Document]:
+        fields = {"discussion_id": 1, "slug": 1}
+        cursor = self.store.catalogue.stored.find(query, fields).sort([("discussion_id", 1), ("slug", 1)])
+        return list(cursor.limit(CHUNK))
+
+    def _unmark(self, entries: list[Document], query: Document) -> None:
+        ids = {"_id": {"$in": [entry["_id"] for entry in entries]}}
+        self.store.catalogue.stored.update_many({**query, **ids}, {"$unset": {"batch": ""}})
+
+    def _in_discussions(
+        self, entries: list[Document], change: Callable[..., int], batch: Document, by: str
+    ) -> tuple[int, int]:
+        """Call `change` for each discussion of the entries.
+
+        Return how many comments were changed, and how many couldn't be changed.
+        """
+        by_discussion = defaultdict(list)
+        for entry in entries:
+            by_discussion[entry["discussion_id"]].append(entry["slug"])
+        changed = skipped = 0
+        for discussion_id, slugs in by_discussion.items():
+            try:
+                changed += change(Target.from_id(discussion_id), slugs, token=str(batch["_id"]), by=by)
+            except CommentError:  # the discussion is damaged or busy, or was deleted
+                skipped += len(slugs)
+        return changed, skipped
+
+    def _read(self, document: Mapping[str, Any]) -> Batch:
+        key = document["_id"]
+        state = BatchState(document["state"])
+        left = 0
+        if state is BatchState.HIDING:
+            left = self.store.catalogue.stored.count_documents({"batch": key, "state": State.PUBLIC.value})
+        elif state is BatchState.UNDOING:
+            left = self.store.catalogue.stored.count_documents({"batch": key})
+        return Batch(
+            str(key),
+            document["by"],
+            document["created"],
+            Verdict(document["verdict"]),
+            document["what"],
+            state,
+            int(document["total"]),
+            left,
+            int(document["skipped"]),
+            int(document["restored"]),
+        )
+
+
+def _id(batch_id: str) -> Document:
+    return {"_id": ObjectId(batch_id) if ObjectId.is_valid(batch_id) else batch_id}
+
+
+def _lease(by: ObjectId) -> Document:
+    return {"by": by, "until": now() + LEASE}
+
+
+def _stored(selection: Selection) -> Document:
+    # Keep empty tuples in `discussions` and `comments`, which match nothing. Other empty values match everything.
+    fields = asdict(selection)
+    return {name: value for name, value in fields.items() if value or (value is not None and name in NARROWING)}
+
+
+def _selection(document: Document) -> Selection:
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
+    }
+    return Selection(**fields)
