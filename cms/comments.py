@@ -1,6 +1,6 @@
 """Comments on nodes and photos: their visibility, policy and storage layout, and their deletion with the node."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bson import ObjectId
@@ -10,17 +10,22 @@ from django.dispatch import receiver
 
 from editor import relogin
 from marginalia import comments
+from marginalia.comments import targets
 from marginalia.comments.backends import can_store, layout_classes
 from marginalia.comments.posting import rendering, services
 from marginalia.comments.posting.policy import Mode, Policy, closing_time
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
 from nodes import languages
+from nodes.collections import ASSET_FILES, NODES
 from nodes.content import FILE, PHOTO, Content, registry
 from nodes.models import BaseNode, Node, Photo, stored_site, tree
 from nodes.search import languages as search_languages
-from nodes.selectors import stored_nodes, stored_photos
+from nodes.selectors import lists, stored_nodes, stored_photos
 from nodes.signals import node_deleted
+
+# A search in a section covers at most this many nodes, and this many photos.
+MAX_IN_SECTION = 20_000
 
 
 def register() -> None:
@@ -79,6 +84,32 @@ def authors(obj: Any) -> frozenset[str]:
     """Return the id of the account that wrote a node, if there is one. This function is used as COMMENTS["AUTHORS"]."""
     author = obj.metadata.author if isinstance(obj, BaseNode) else None
     return frozenset({str(author.id)}) if author and author.id else frozenset()
+
+
+class Sections(targets.Sections):
+    """The public sections, by which moderators can search for comments. This class is used as COMMENTS["SECTIONS"]."""
+
+    def choices(self) -> list[tuple[str, str]]:
+        """Return the id and the title of each public section, indented by its depth."""
+        sections = tree.current()
+        moment = now()
+
+        def walk(parent_id: ObjectId | None, depth: int) -> Iterator[tuple[str, str]]:
+            for section in sections.children.get(parent_id, ()):
+                if sections.is_live(section.id, moment):
+                    yield str(section.id), "\u2003" * depth + section.title
+                    yield from walk(section.id, depth + 1)
+
+        return list(walk(None, 0))
+
+    def targets(self, key: str) -> Iterator[Target]:
+        """Yield the nodes and photos in a section and in the sections below it."""
+        section_id = ObjectId(key)
+        ids = [section_id, *(section.id for section in tree.current().descendants(section_id))]
+        yield from (Target(Node._meta.label_lower, str(section)) for section in ids)
+        for model, collection in ((Node, NODES), (Photo, ASSET_FILES)):
+            for child in lists.children_ids(collection, ids, MAX_IN_SECTION):
+                yield Target(model._meta.label_lower, str(child))
 
 
 def layout(target: Target) -> str:

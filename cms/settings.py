@@ -324,6 +324,7 @@ COMMENTS = {
     "RENDERER": "cms.comments.render",
     "POLICY": "cms.comments.policy",
     "AUTHORS": "cms.comments.authors",
+    "SECTIONS": "cms.comments.Sections",
     "CHOOSE_LAYOUT": "cms.comments.layout",
     "ADDRESS": "marginalia.comments.posting.ip_hash.forwarded"
     if BEHIND_PROXY

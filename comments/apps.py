@@ -8,7 +8,8 @@ class CommentsConfig(AppConfig):
     verbose_name = _("Comments")
 
     def ready(self) -> None:
-        """Register the system checks, and the background tasks that send emails and convert discussions."""
+        """Register the system checks, and the background tasks: emails, conversions and bulk decisions."""
         from marginalia.comments import checks  # noqa: F401
+        from marginalia.comments.moderation import batches  # noqa: F401
         from marginalia.comments.notices import mails  # noqa: F401
         from marginalia.comments.operations import converting  # noqa: F401

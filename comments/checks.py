@@ -103,7 +103,7 @@ def _storage() -> Iterator[CheckMessage]:
 
 
 def _paths() -> Iterator[CheckMessage]:
-    for key in ("RENDERER", "POLICY", "AUTHORS", "CHOOSE_LAYOUT", "ADDRESS", "ORIGIN"):
+    for key in ("RENDERER", "POLICY", "SECTIONS", "AUTHORS", "CHOOSE_LAYOUT", "ADDRESS", "ORIGIN"):
         try:
             conf.load(key)
         except ImproperlyConfigured as error:

@@ -39,6 +39,9 @@ DEFAULTS: dict[str, Any] = {
     "MODE": "hold-first",
     # With the mode "hold-first", comments by writers with this many public comments appear immediately. At most 8.
     "TRUST_AFTER": 1,
+    # Import path of a marginalia.comments.targets.Sections class, which lists the sections by which moderators can
+    # search for comments.
+    "SECTIONS": "marginalia.comments.targets.Sections",
     # Import path of a function that accepts an object and returns the primary keys of its authors' accounts, as
     # strings. When these accounts comment on the object, their comments have the badge “Author”.
     "AUTHORS": "marginalia.comments.targets.no_authors",

@@ -59,6 +59,14 @@ class InvalidComment(CommentError):
         self.sentence = sentence
 
 
+class InvalidBan(CommentError):
+    """The ban can't be stored, for example because a domain is malformed. `sentence` contains the reason."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
 class TokenUsed(CommentError):
     """The form token was already used for different text, or for a comment that has since been deleted.
 

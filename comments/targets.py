@@ -45,6 +45,18 @@ def no_authors(obj: Model) -> frozenset[str]:
     return frozenset()
 
 
+class Sections:
+    """The parts of a site by which moderators can search for comments. By default, there are none."""
+
+    def choices(self) -> list[tuple[str, str]]:
+        """Return the key and the name of each section."""
+        return []
+
+    def targets(self, key: str) -> Iterable[Target]:
+        """Return the objects in a section."""
+        return ()
+
+
 def registered() -> tuple[type[Model], ...]:
     """Return the models whose objects can have comments."""
     return tuple(_registered)

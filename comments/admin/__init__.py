@@ -18,6 +18,9 @@ from django.utils.translation import ngettext
 
 from marginalia.comments import targets
 from marginalia.comments.admin import stored
+from marginalia.comments.admin.bans import BanPages
+from marginalia.comments.admin.batches import BatchPages
+from marginalia.comments.admin.searching import SearchPages
 from marginalia.comments.converters import COMMENT_PATH
 from marginalia.comments.errors import CommentError, CommentNotFound
 from marginalia.comments.models import Moderation
@@ -45,7 +48,7 @@ DONE = {
 
 
 @admin.register(Moderation)
-class ModerationAdmin(admin.ModelAdmin):
+class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
     """An admin that shows the moderation queue instead of a list of model instances."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -57,6 +60,13 @@ class ModerationAdmin(admin.ModelAdmin):
             path("decide", page(self.decide), name="marginalia_comments_moderation_decide"),
             path("published", page(self.published), name="marginalia_comments_moderation_published"),
             path(f"comment/{COMMENT_PATH}", page(self.comment), name="marginalia_comments_moderation_comment"),
+            path("search", page(self.search), name="marginalia_comments_moderation_search"),
+            path(f"alike/{COMMENT_PATH}", page(self.alike), name="marginalia_comments_moderation_alike"),
+            path("decisions", page(self.batches), name="marginalia_comments_moderation_batches"),
+            path("decisions/<str:batch_id>", page(self.batch), name="marginalia_comments_moderation_batch"),
+            path("bans", page(self.bans), name="marginalia_comments_moderation_bans"),
+            path("bans/add", page(self.add_ban), name="marginalia_comments_moderation_ban"),
+            path("bans/<str:ban_id>/lift", page(self.lift_ban), name="marginalia_comments_moderation_lift"),
         ]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -97,16 +107,13 @@ class ModerationAdmin(admin.ModelAdmin):
             page = selectors.held(verdict=verdict, limit=PAGE_SIZE + 1, after=after)
             shown = page[:PAGE_SIZE]
             more = len(page) > PAGE_SIZE
-        counts = pending.counts()
         context = {
             "after": after,
             "cases": [_row(case) for case in pending.cases(shown)],
-            "counts": counts,
             "earlier_most": pending.MAX_EARLIER,
             "has_taken": waiting and bool(pending.leased_by(_user_key(request), 1)),
             "more": more and shown[-1].id,
-            "most": pending.MAX_COUNTED,
-            "others_look": waiting and not shown and counts["waiting"],
+            "others_look": waiting and not shown and pending.count(1),
             "state": verdict.value,
             "undo": request.session.get("comments_undo"),
         }
@@ -169,8 +176,7 @@ class ModerationAdmin(admin.ModelAdmin):
             "flagged": flagged,
             "gone": len(gone),
             "recent": selectors.recent(PAGE_SIZE),
-            "counts": pending.counts(),
-            "most": pending.MAX_COUNTED,
+            "state": "published",
         }
         return self._page(request, "published", _("Published comments"), **context)
 
@@ -223,7 +229,13 @@ class ModerationAdmin(admin.ModelAdmin):
         return True
 
     def _page(self, request: HttpRequest, name: str, title: str, **context: Any) -> HttpResponse:
-        shared = {**self.admin_site.each_context(request), "opts": Moderation._meta, "title": title}
+        shared = {
+            **self.admin_site.each_context(request),
+            "opts": Moderation._meta,
+            "title": title,
+            "counts": pending.counts(),
+            "most": pending.MAX_COUNTED,
+        }
         return render(request, f"comments/admin/{name}.html", {**shared, **context})
 
 

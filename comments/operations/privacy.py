@@ -1,8 +1,8 @@
 """Export and erasure of all data about an author.
 
-This includes comments in every layout, in the queue and in the history, and IP hashes, flags, subscriptions and
-rate-limit counts. Jobs and logs don't have to be searched, because they contain only ids of comments, never names,
-addresses or text.
+This includes comments in every layout, in the queue, in the history and in the catalogue, and IP hashes, flags,
+subscriptions, rate-limit counts, and bans of the account or the email address. Jobs and logs don't have to be searched,
+because they contain only ids of comments, never names, addresses or text.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import Any
 
 from marginalia.comments.backends import backend
 from marginalia.comments.notices import subscriptions
-from marginalia.comments.posting import flags, ip_hash, spam
+from marginalia.comments.posting import bans, flags, ip_hash, spam
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, ReplacedComment, Target
 
@@ -56,6 +56,9 @@ def export(author: Person) -> Iterator[dict[str, Any]]:
     if author.id:
         for flag in flags.flagged_by(author.id):
             yield {"kept_as": "flag", "discussion": str(flag.target), "slug": flag.slug}
+    for query in author.queries():
+        for ban in bans.of_author(**query):
+            yield {"kept_as": "ban", "banned": ban.value, "reason": ban.reason}
     for target, slug in sorted(_places(author), key=str):
         if ip_hash_value := ip_hash.find(target, slug):
             yield {"kept_as": "network address", "discussion": str(target), "slug": slug, "hash": ip_hash_value}
@@ -73,6 +76,8 @@ def erase(author: Person) -> Erased:
     flagged = sum(flags.erase(ip_hash=hash_value) for hash_value in sent_from)
     for hash_value in sent_from:
         spam.erase_counts(ip_hash=hash_value)
+    for query in author.queries():
+        bans.erase(**query)
     if author.id:
         spam.erase_counts(user=author.id)
         flagged += flags.erase(user=author.id)

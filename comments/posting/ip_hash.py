@@ -15,6 +15,10 @@ from marginalia.comments.types import Target
 
 # How many bits of an address are hashed, for each IP version. They identify a network, not a single device.
 PREFIX_BITS = {4: 24, 6: 48}
+# The sizes of the networks that moderators can ban.
+BANNABLE_BITS = {4: (24,), 6: (64, 48)}
+HASH_LENGTH = 32
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def remote(request: HttpRequest) -> str:
@@ -40,23 +44,63 @@ def key(request: HttpRequest) -> str:
 
     The hash reveals nothing about the network to anyone who doesn't know the site's secret key.
     """
-    try:
-        parsed = ipaddress.ip_address(address(request))
-    except ValueError:
-        network = "unknown"
-    else:
-        if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
-            parsed = parsed.ipv4_mapped
-        network = str(ipaddress.ip_network((parsed, PREFIX_BITS[parsed.version]), strict=False))
-    return salted_hmac("comments.ip_hashes", network, algorithm="sha256").hexdigest()[:32]
+    sender = _parse(address(request))
+    return _hash(str(_network(sender, PREFIX_BITS[sender.version])) if sender else "unknown")
 
 
-def record(target: Target, slug: str, ip_hash: str) -> None:
-    """Store the hash of the network from which a comment was first sent, for 30 days.
+def networks(request: HttpRequest) -> tuple[str, ...]:
+    """Return keyed hashes of the networks that contain the request's address and that can be banned, smallest first.
 
-    `ip_hash` is the result of `key`.
+    These are the /24 network of an IPv4 address, and the /64 and /48 networks of an IPv6 address.
     """
-    backend().ip_hashes.record(target, slug, ip_hash)
+    sender = _parse(address(request))
+    return tuple(_hash(str(_network(sender, bits))) for bits in BANNABLE_BITS[sender.version]) if sender else ()
+
+
+def hash_network(typed: str) -> str:
+    """Return the keyed hash of the network that a moderator typed, such as 203.0.113.0/24 or 2001:db8::/64.
+
+    An address stands for the smallest network that contains it and that can be banned.
+
+    Raises:
+        ValueError: `typed` isn't an address, or a network that can be banned.
+    """
+    single = _parse(typed)
+    if single:
+        return _hash(str(_network(single, BANNABLE_BITS[single.version][0])))
+    network = ipaddress.ip_network(typed, strict=False)
+    if network.prefixlen not in BANNABLE_BITS[network.version]:
+        raise ValueError(typed)
+    return _hash(str(network))
+
+
+def _parse(typed: str) -> Address | None:
+    try:
+        parsed = ipaddress.ip_address(typed)
+    except ValueError:
+        return None
+    return (parsed.ipv4_mapped or parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
+
+
+def _network(address: Address, bits: int) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    return ipaddress.ip_network((address, bits), strict=False)
+
+
+def _hash(network: str) -> str:
+    return salted_hmac("comments.ip_hashes", network, algorithm="sha256").hexdigest()[:HASH_LENGTH]
+
+
+def record(target: Target, slug: str, ip_hash: str, networks: tuple[str, ...] = ()) -> None:
+    """Store the hashes of the networks from which a comment was first sent, for 30 days.
+
+    `ip_hash` is the result of `key`, and `networks` that of the function with this name.
+    """
+    backend().ip_hashes.record(target, slug, ip_hash, networks)
+
+
+def networks_of(target: Target, slug: str) -> list[str]:
+    """Return the hashes of the networks that can be banned because of a comment, the smallest first."""
+    return backend().ip_hashes.networks(target, slug)
 
 
 def find(target: Target, slug: str) -> str:

@@ -235,6 +235,8 @@ def _build_edit(sender: Sender, comment: Comment | HeldComment, text: str, chang
         address=ip_hash.address(sender.request),
         user_agent=sender.request.headers.get("User-Agent", ""),
         edited=comment,
+        networks=ip_hash.networks(sender.request),
+        own_email=getattr(sender.request.user, "email", ""),
     )
 
 
@@ -268,7 +270,7 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult)
     target = submission.token.target
     slug = slug_of(submission.token)
     origin = links.origin(request)
-    ip_hash.record(target, slug, submission.ip_hash)
+    ip_hash.record(target, slug, submission.ip_hash, submission.networks)
     if submission.notify:
         mails.ask_to_confirm(target, slug, submission.notify, origin)
     if posted.comment:

@@ -15,11 +15,11 @@ from django.utils.crypto import salted_hmac
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from marginalia.comments import conf
+from marginalia.comments import conf, terms
 from marginalia.comments.notices import reasons
-from marginalia.comments.posting import preparation
+from marginalia.comments.posting import bans, preparation
 from marginalia.comments.posting.tokens import FormToken
-from marginalia.comments.types import Comment, HeldComment, Verdict
+from marginalia.comments.types import Comment, HeldComment, TermKind, Verdict
 from marginalia.markup.characters import scrub
 from marginalia.mongo import rate_limit
 
@@ -41,6 +41,8 @@ class Submission:
         edited: The comment that is changed, or None for a new comment.
         address: The sender's IP address, which is never stored.
         user_agent: The name of the sender's browser, which is never stored.
+        networks: Keyed hashes of the sender's networks that can be banned.
+        own_email: The email address of the account, or the entered one.
     """
 
     token: FormToken
@@ -54,11 +56,22 @@ class Submission:
     edited: Comment | HeldComment | None = None
     address: str = ""
     user_agent: str = ""
+    networks: tuple[str, ...] = ()
+    own_email: str = ""
 
     @cached_property
     def html(self) -> str:
         """Return the text as HTML. It is rendered only if a rule needs it, and only once."""
         return preparation.render(self.source)
+
+    @cached_property
+    def terms(self) -> list[str]:
+        """Return the terms that can be banned: those of the comment, and its networks."""
+        networks = map(TermKind.NETWORK.term, self.networks)
+        own = terms.of_comment(
+            name=self.name, account=self.user, email=self.own_email, source=self.source, html=self.html
+        )
+        return [*networks, *own]
 
     @property
     def author_key(self) -> str:
@@ -124,7 +137,7 @@ def learn(comment: Comment | HeldComment, verdict: Verdict) -> None:
 
 
 def _hits(submission: Submission) -> Iterator[SpamHit]:
-    rules = conf.load_all("RULES")
+    rules = (banned, *conf.load_all("RULES"))
     if submission.edited:
         # Changes always count toward the rate limit, whether or not `rate` is among the configured rules. The rules
         # `trap`, `speed` and `repeat` don't apply to changes, because they need data that edit forms don't contain.
@@ -132,6 +145,16 @@ def _hits(submission: Submission) -> Iterator[SpamHit]:
     for rule in rules:
         if hit := rule(submission):
             yield hit
+
+
+def banned(submission: Submission) -> SpamHit | None:
+    """Refuse a comment that a moderator has banned. This rule always applies, whether or not RULES contains it."""
+    ban = bans.find(submission.terms)
+    if ban is None:
+        return None
+    if ban.kind in bans.OF_CONTENT:
+        return SpamHit("banned", _("This comment contains a link or words that aren't accepted here."))
+    return SpamHit("banned", _("Comments from you aren't accepted here at the moment."))
 
 
 def trap(submission: Submission) -> SpamHit | None:

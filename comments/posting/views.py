@@ -93,6 +93,8 @@ def submission(request: HttpRequest, token: FormToken, form: CommentForm) -> Sub
         user_agent=request.headers.get("User-Agent", ""),
         trap=data["homepage"],
         notify=form.notice_email() if data["notify"] else "",
+        networks=ip_hash.networks(request),
+        own_email=form.notice_email(),
     )
 
 

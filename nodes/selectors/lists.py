@@ -304,6 +304,12 @@ def count_children(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:
     return min(nodes + photos, most + 1)
 
 
+def children_ids(collection: str, section_ids: Sequence[ObjectId], most: int) -> list[ObjectId]:
+    """Return the ids of up to `most` nodes or photos directly in these sections."""
+    inside = {"metadata.parent_id": {"$in": list(section_ids)}}
+    return [document["_id"] for document in database()[collection].find(inside, {"_id": 1}).limit(most)]
+
+
 @lru_cache(maxsize=64)
 def tags(version: ObjectId | None, collection: str = NODES, author: ObjectId | str | None = ANY) -> tuple[str, ...]:
     """Return the tags that are in use, on all nodes or on the nodes of one author.

@@ -11,12 +11,13 @@ from playwright.sync_api import Page, Response
 from api.rights import tokens
 from api.rights.scopes import Scope
 from cms.testing.build import EDITOR, node, nonce
+from marginalia.comments.backends import backend
 from marginalia.comments.models import StoredBucket, StoredComment, StoredDiscussion
 from marginalia.comments.moderation import pending
 from marginalia.comments.operations import converting
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import CommentAuthor, Order, Target, Verdict
+from marginalia.comments.types import CommentAuthor, Order, Selection, Target, TermKind, Verdict
 from marginalia.mongo.connection import database
 from marginalia.tasks import queue
 from nodes.access import System
@@ -44,6 +45,8 @@ def prepare(site: Site) -> None:
         ).held
         pending.reject(held.id, verdict=verdict)
     flags.flag(selectors.recent(1)[0], "ip_hash:x")
+    backend().bans.add(TermKind.LINK_DOMAIN, "casino.example", reason="A wave", by="", expires=None)
+    backend().work_on_batch(backend().start_batch(Selection(comments=()), Verdict.SPAM).id)
     other = Target("nodes.node", str(site.folder_page))
     services.post(other, author=CommentAuthor("A"), source="In a bucket", token="bucket")
     converting.convert(other, "buckets", Order.OLDEST)
@@ -110,6 +113,10 @@ def _one(listed: str, model: type, name: str) -> Callable[[Page, Site], Response
     return lambda page, site: _at(f"/admin/{listed}/{model.objects.first().pk}/{name}/")(page, site)  # type: ignore[attr-defined]
 
 
+def _batch(page: Page, site: Site) -> Response:
+    return _at(f"/admin/marginalia_comments/moderation/decisions/{backend().batches(limit=1)[0].id}")(page, site)
+
+
 # The pages by the names of their routes, so that a test can check that none is missing.
 ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     **EDITORS,
@@ -158,6 +165,16 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     "marginalia_comments_moderation_comment": _at(
         lambda site: "/admin/marginalia_" + site.comment("moderation/comment", f"/{site.deep}")[1:]
     ),
+    "marginalia_comments_moderation_search": _at("/admin/marginalia_comments/moderation/search?q=no*&state=spam"),
+    "marginalia_comments_moderation_alike": _at(
+        lambda site: "/admin/marginalia_" + site.comment("moderation/alike", f"/{site.deep}")[1:]
+    ),
+    "marginalia_comments_moderation_bans": _at("/admin/marginalia_comments/moderation/bans"),
+    "marginalia_comments_moderation_ban": _at(
+        "/admin/marginalia_comments/moderation/bans/add?kind=link&value=casino.example"
+    ),
+    "marginalia_comments_moderation_batches": _at("/admin/marginalia_comments/moderation/decisions"),
+    "marginalia_comments_moderation_batch": _batch,
     "marginalia_comments_storeddiscussion_changelist": _at("/admin/marginalia_comments/storeddiscussion/"),
     "marginalia_comments_storeddiscussion_change": _one(
         "marginalia_comments/storeddiscussion", StoredDiscussion, "change"

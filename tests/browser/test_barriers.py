@@ -151,6 +151,7 @@ NO_PAGE = {
     "nodes_file_go_back",
     "nodes_file_trash",
     "marginalia_comments_moderation_decide",
+    "marginalia_comments_moderation_lift",
     "auth_user_invitation",
     "nodes_sitesettings_preview",
     "redirect_delete",

@@ -116,3 +116,41 @@ def test_moderator_decides_by_keyboard_and_undoes(browsing, account, target):
     page.get_by_role("button", name="Approve selected").click()
     expect(page.get_by_text("2 comments were published.")).to_be_visible()
     assert selectors.count(target) == 2
+
+
+def test_spam_wave_is_hidden_and_undone_from_the_queue(browsing, account, target):
+    """A moderator clears similar comments, published and pending, and keeps the honest ones among them."""
+    spam = "Win one million dollars in our shiny casino, number {}, at http://casino.example/{}"
+    for n in range(20):
+        store = services.post if n % 2 else services.hold
+        store(target, author=CommentAuthor(f"A{n}"), source=spam.format(n, n), token=f"s{n}")
+    services.hold(target, author=CommentAuthor("Ann"), source="An honest question", token="q")
+    services.post(target, author=CommentAuthor("Bob"), source="An honest answer", token="a")
+    page = browsing(account("mona", groups=[]))
+    page.goto("/admin/marginalia_comments/moderation/")
+    page.get_by_role("link", name="All like this…").first.click()
+    expect(page.get_by_text("20 comments").first).to_be_visible()
+    page.get_by_role("button", name="Mark 20 comments as spam").first.click()
+    expect(page.get_by_role("status")).to_contain_text("20 comments were hidden.")
+    assert [comment.source for comment in selectors.iterate(target) if not comment.removed] == ["An honest answer"]
+    assert [held.source for held in selectors.held()] == ["An honest question"]
+    page.keyboard.press("u")
+    expect(page.get_by_role("status")).to_contain_text("Undone: 20 comments are as they were before.")
+    assert selectors.count(target) == 11
+    assert len(selectors.held()) == 11
+
+
+def test_ban_is_previewed_before_it_hides_comments(browsing, account, target):
+    for n in range(3):
+        services.post(target, author=CommentAuthor("A"), source=f"{n} http://www.casino.example", token=f"s{n}")
+    page = browsing(account("mona", groups=[]))
+    page.goto("/admin/marginalia_comments/moderation/bans")
+    page.get_by_role("link", name="New ban").click()
+    page.get_by_label("Ban", exact=True).select_option("Links to a domain")
+    page.get_by_label("Value").fill("casino.example")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("status")).to_contain_text("3 comments")
+    assert selectors.count(target) == 3
+    page.get_by_role("button", name="Ban and hide comments").click()
+    expect(page.get_by_role("status")).to_contain_text("3 comments were hidden.")
+    assert selectors.count(target) == 0

@@ -9,10 +9,11 @@ from django.contrib.auth.models import Group
 from django.contrib.contenttypes.models import ContentType
 from django.urls import URLResolver
 
+from marginalia.comments.backends import backend
 from marginalia.comments.models import StoredBucket, StoredComment, StoredDiscussion
 from marginalia.comments.operations import converting
 from marginalia.comments.posting import services
-from marginalia.comments.types import CommentAuthor, Order, Target
+from marginalia.comments.types import CommentAuthor, Order, Selection, Target, Verdict
 from nodes.access import System
 from nodes.actions import SaveRedirect
 from nodes.services import tags
@@ -107,6 +108,13 @@ marginalia_comments/moderation/                                   ma      ma
 marginalia_comments/moderation/decide                             -       ma
 marginalia_comments/moderation/published                          ma      ma
 marginalia_comments/moderation/comment/<label:label>/<commentkey:pk>/<commentslug:slug> ma ma
+marginalia_comments/moderation/search                             ma      ma
+marginalia_comments/moderation/alike/<label:label>/<commentkey:pk>/<commentslug:slug> ma ma
+marginalia_comments/moderation/decisions                          ma      ma
+marginalia_comments/moderation/decisions/<str:batch_id>           ma      ma
+marginalia_comments/moderation/bans                               ma      ma
+marginalia_comments/moderation/bans/add                           ma      ma
+marginalia_comments/moderation/bans/<str:ban_id>/lift             -       ma
 marginalia_comments/storeddiscussion/                             a       a
 marginalia_comments/storeddiscussion/add/                         -       -
 marginalia_comments/storeddiscussion/<path:object_id>/history/    a       a
@@ -168,6 +176,9 @@ POSTED: dict[str, Callable[["Samples"], dict[str, str]]] = {
     "nodes/photo/<objectid:photo_id>/trash/": lambda s: {"nonce": NOTHING},
     "nodes/file/<objectid:photo_id>/go-back/": lambda s: {"content": NOTHING},
     "nodes/file/<objectid:photo_id>/trash/": lambda s: {"nonce": NOTHING},
+    "marginalia_comments/moderation/alike/<label:label>/<commentkey:pk>/<commentslug:slug>": lambda s: {
+        "by": "link:nowhere.example"
+    },
 }
 
 
@@ -221,6 +232,8 @@ class Samples:
             "<label:label>": target.label,
             "<commentkey:pk>": target.pk,
             "<commentslug:slug>": slug,
+            "<str:batch_id>": backend().start_batch(Selection(comments=()), Verdict.SPAM).id,
+            "<str:ban_id>": NOTHING,
             "<id>": user,
             "^(?P<app_label>marginalia_comments|auth|nodes)/$": "nodes/",
             "(?P<url>.*)$": "nowhere",

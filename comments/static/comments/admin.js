@@ -31,6 +31,9 @@
     const boxes = /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll("#queue [name=chosen]"));
     for (const box of boxes) box.checked = /** @type {HTMLInputElement} */ (target).checked;
   });
+  // Show the progress of a decision that a worker continues.
+  if (document.querySelector("[data-reload]")) setTimeout(() => location.reload(), 2000);
+
   // Focus the comment in the URL fragment, which is the next one to decide. It is missing if only skipped ones remain.
   const named = location.hash ? document.getElementById(location.hash.slice(1))?.closest(".comments-case") : cases[0];
   /** @type {HTMLElement | null | undefined} */ (named)?.focus({ preventScroll: !location.hash });

@@ -1,0 +1,108 @@
+"""Admin pages for decisions about many comments: similar comments, the decisions made, and their undo."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth import get_user_model
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from marginalia.comments.admin.bans import LABELS
+from marginalia.comments.errors import InvalidBan
+from marginalia.comments.moderation import bans, batches
+from marginalia.comments.posting.services import Sender
+from marginalia.comments.types import Batch, BatchState, Target, TermKind, Verdict
+
+PAGE_SIZE = 50
+VERDICTS = {Verdict.SPAM.value: Verdict.SPAM, Verdict.REJECTED.value: Verdict.REJECTED}
+TEXT = "text"
+
+
+class BatchPages:
+    """The pages of ModerationAdmin for decisions about many comments."""
+
+    _page: Any
+
+    def alike(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
+        """Show what other comments have in common with a comment. On POST, hide all of them."""
+        comment = batches.get_comment(Target(label, pk), slug)
+        if request.method == "POST":
+            by = request.POST.get("by", "")
+            if by == TEXT:
+                selection = batches.shingles(comment)
+            else:
+                kind, _colon, value = by.partition(":")
+                try:
+                    selection = batches.of_term(bans.parse(kind, value))
+                except InvalidBan as error:
+                    raise Http404 from error
+            if selection is None:
+                raise Http404
+            verdict = VERDICTS.get(request.POST.get("verdict", ""), Verdict.SPAM)
+            what = "" if by == TEXT else by
+            batch = batches.hide(Sender(request, ()), selection, verdict=verdict, what=what)
+            return HttpResponseRedirect(batch_url(batch))
+        rows = [_likeness(likeness, comment.target, slug) for likeness in batches.likenesses(comment)]
+        context = {"comment": comment, "text": SafeString(comment.html), "rows": rows, "state": "alike"}
+        return self._page(request, "alike", _("Comments like this one"), **context)
+
+    def batches(self, request: HttpRequest) -> HttpResponse:
+        """Show the decisions of the last weeks, newest first."""
+        found = batches.find(limit=PAGE_SIZE + 1, after=request.GET.get("after", ""))
+        rows = [_row(batch) for batch in found[:PAGE_SIZE]]
+        more = found[PAGE_SIZE - 1].id if len(found) > PAGE_SIZE else ""
+        return self._page(request, "batches", _("Bulk decisions"), rows=rows, more=more, state="batches")
+
+    def batch(self, request: HttpRequest, batch_id: str) -> HttpResponse:
+        """Show a decision and its progress. On POST, undo it."""
+        if request.method == "POST":
+            undone = batches.undo(Sender(request, ()), batch_id)
+            if undone and undone.is_finished:
+                messages.success(request, _("The decision was undone."))
+            return HttpResponseRedirect(request.path)
+        batch = batches.get(batch_id)
+        if batch is None:
+            raise Http404
+        return self._page(request, "batch", _("Bulk decision"), **_row(batch), state="batches")
+
+
+def batch_url(batch: Batch) -> str:
+    """Return the URL of the page of a decision."""
+    return reverse("admin:marginalia_comments_moderation_batch", args=[batch.id])
+
+
+def _row(batch: Batch) -> dict[str, Any]:
+    """Return the template context of a decision."""
+    kind, _colon, value = batch.what.partition(":")
+    what = bans.describe(bans.Term(TermKind(kind), value)) if kind in LABELS else ""
+    accounts = get_user_model()
+    moderator = accounts._default_manager.filter(pk=batch.by).first() if batch.by else None
+    return {
+        "batch": batch,
+        "url": batch_url(batch),
+        "what": f"{LABELS[TermKind(kind)]}: {what}" if what else _("Selected comments"),
+        "moderator": moderator or batch.by,
+        "done": batch.total - batch.left,
+        "is_undone": batch.state is BatchState.UNDONE,
+        "is_undoing": batch.state is BatchState.UNDOING,
+    }
+
+
+def _likeness(likeness: batches.Likeness, target: Target, slug: str) -> dict[str, Any]:
+    term = likeness.term
+    on = {"on": str(target), "slug": slug}
+    search = {"like": f"{target} {slug}"} if term is None else {"term": str(term)}
+    return {
+        "by": str(term) if term else TEXT,
+        "name": f"{LABELS[term.kind]}: {bans.describe(term)}" if term else _("Similar text"),
+        "counted": likeness.counted,
+        "search": reverse("admin:marginalia_comments_moderation_search") + "?" + urlencode(search),
+        "ban": reverse("admin:marginalia_comments_moderation_ban")
+        + "?"
+        + urlencode({**on, "kind": term.kind.value, "value": term.value})
+        if term
+        else "",
+    }

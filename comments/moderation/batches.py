@@ -1,0 +1,154 @@
+"""Actions on many comments at once: count, hide and restore comments with the same properties.
+
+The request that hides or restores comments works for a moment. If comments are left, a worker continues.
+"""
+
+from dataclasses import dataclass
+
+from marginalia.comments import conf, terms
+from marginalia.comments.backends import backend
+from marginalia.comments.errors import CommentNotFound
+from marginalia.comments.moderation.bans import Term, check_moderator
+from marginalia.comments.posting import ip_hash
+from marginalia.comments.posting.services import Sender
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Ban, Batch, Comment, HeldComment, Selected, Selection, Target, TermKind, Verdict
+from marginalia.tasks import URGENT, task, worker
+
+# How long a request hides or restores comments before it leaves the rest to a worker.
+SECONDS = 2.0
+
+
+def of_term(term: Term | Ban) -> Selection:
+    """Return the comments that a ban of this term would refuse."""
+    if term.kind is TermKind.NETWORK:
+        return Selection(network=term.value)
+    if term.kind is TermKind.PATTERN:
+        return of_pattern(term.value)
+    return Selection(terms=(term.kind.term(term.value),))
+
+
+def of_pattern(typed: str) -> Selection:
+    """Return the comments that contain all of these words. A word that ends with * stands for its beginning."""
+    pattern = terms.Pattern.parse(typed)
+    return Selection(
+        terms=tuple(map(TermKind.WORD.term, pattern.words)), prefixes=tuple(map(TermKind.WORD.term, pattern.prefixes))
+    )
+
+
+def count(selection: Selection) -> Selected:
+    """Return how many public and pending comments a selection contains."""
+    return backend().count_selected(selection)
+
+
+def hide(sender: Sender, selection: Selection, *, verdict: Verdict = Verdict.SPAM, what: str = "") -> Batch:
+    """Hide the public comments of a selection, and give the pending ones a verdict. Return the batch.
+
+    Args:
+        sender: The sender of the request.
+        selection: The comments.
+        verdict: The verdict on pending comments, SPAM or REJECTED.
+        what: The term by which the comments were selected, or "".
+
+    Raises:
+        PermissionDenied: The sender is not a moderator.
+    """
+    batch = backend().start_batch(selection, verdict, what=what, by=check_moderator(sender))
+    return _work(batch)
+
+
+def undo(sender: Sender, batch_id: str) -> Batch | None:
+    """Restore the comments that are still as a batch left them. Return the batch, or None if there is no such batch.
+
+    Raises:
+        PermissionDenied: The sender is not a moderator.
+    """
+    batch = backend().undo_batch(batch_id, by=check_moderator(sender))
+    return _work(batch) if batch and not batch.is_finished else batch
+
+
+def get(batch_id: str) -> Batch | None:
+    """Return a batch, or None if there is no such batch."""
+    return backend().batch(batch_id)
+
+
+def find(*, limit: int, after: str = "") -> list[Batch]:
+    """Return batches, newest first. `after` is the id of the last batch on the previous page."""
+    return backend().batches(limit=limit, after=after)
+
+
+def _work(batch: Batch) -> Batch:
+    worked_on = backend().work_on_batch(batch.id, seconds=SECONDS) or batch
+    if not worked_on.is_finished:
+        key = f"batch:{batch.id}:{worked_on.state}"
+        work.using(key=key, backend=conf.get("TASKS")).enqueue(batch=batch.id)
+    return worked_on
+
+
+@task(stored_as="comments.batch", priority=URGENT)
+def work(batch: str) -> None:
+    """Continue a batch until it is finished."""
+    backend().work_on_batch(batch)
+
+
+@worker.regularly
+def resume() -> None:
+    """Continue the batches whose process died. A worker calls this every minute."""
+    backend().tidy_batches()
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """What other comments have in common with a comment.
+
+    Attributes:
+        term: The common term, or None for a similar text.
+        counted: How many comments have this in common.
+    """
+
+    term: Term | None
+    selection: Selection
+    counted: Selected
+
+
+def likenesses(comment: Comment | HeldComment) -> list[Likeness]:
+    """Return what other public or pending comments have in common with a comment, similar texts first."""
+    found = []
+    if alike := shingles(comment):
+        found.append(Likeness(None, alike, count(alike)))
+    networks = ip_hash.networks_of(comment.target, comment.slug)[:1]
+    shared = [Term(TermKind.NETWORK, network) for network in networks]
+    own = terms.of_comment(
+        name="", account=comment.author.id or "", email=_email(comment), source="", html=comment.html
+    )
+    for term in own:
+        kind, _colon, value = term.partition(":")
+        if kind in (TermKind.LINK_DOMAIN, TermKind.ACCOUNT, TermKind.EMAIL):
+            shared.append(Term(TermKind(kind), value))
+    found += [Likeness(term, of_term(term), count(of_term(term))) for term in shared]
+    return found
+
+
+def shingles(comment: Comment | HeldComment) -> Selection | None:
+    """Return the comments with a similar text, or None if the text has no words."""
+    own = terms.of_comment(name="", account="", email="", source=comment.source, html="")
+    alike = tuple(term for term in own if term.startswith(f"{TermKind.SHINGLE}:"))
+    return Selection(alike=alike) if alike else None
+
+
+def _email(comment: Comment | HeldComment) -> str:
+    return comment.email if isinstance(comment, HeldComment) else selectors.email_of(comment)
+
+
+def get_comment(target: Target, slug: str) -> Comment | HeldComment:
+    """Return a published or queued comment.
+
+    Raises:
+        CommentNotFound: There is no such comment.
+    """
+    try:
+        return selectors.get(target, slug)
+    except CommentNotFound:
+        if held := selectors.find_held(target, slug, verdict=None):
+            return held
+        raise

@@ -1,0 +1,83 @@
+"""Search the published and pending comments of all discussions, for moderators."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.db.models import Model
+
+from marginalia.comments import targets
+from marginalia.comments.backends import backend
+from marginalia.comments.errors import CommentError, CommentNotFound
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Comment, Found, HeldComment, Selection, State, Target, Verdict
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A comment that a search found, with its text.
+
+    Attributes:
+        comment: The comment. If it was removed, this is the version before the removal.
+        obj: The discussed object, or None if readers can't see it.
+    """
+
+    found: Found
+    comment: Comment | HeldComment
+    obj: Model | None
+
+
+def find(
+    selection: Selection,
+    states: tuple[State | Verdict, ...],
+    *,
+    limit: int,
+    before: tuple[datetime, str] | None = None,
+) -> list[Found]:
+    """Return the comments of a selection that are in one of these states, newest first.
+
+    `before` is the `(posted, id)` of the last comment on the previous page.
+    """
+    return backend().search(selection, states, limit=limit, before=before)
+
+
+def with_texts(found: list[Found]) -> list[Hit]:
+    """Return the comments that a search found, with their texts. Comments that no longer exist are left out."""
+    published = _published(found)
+    objects = targets.resolve_many({hit.target for hit in found})
+    hits = []
+    for hit in found:
+        comment = _held(hit) if hit.held_id else published.get((hit.target, hit.slug))
+        if comment:
+            now = replace(hit, state=comment.state if isinstance(comment, Comment) else comment.verdict)
+            hits.append(Hit(now, _with_text(comment), objects.get(hit.target)))
+    return hits
+
+
+def _published(found: list[Found]) -> dict[tuple[Target, str], Comment]:
+    slugs: dict[Target, list[str]] = {}
+    for hit in found:
+        if not hit.held_id:
+            slugs.setdefault(hit.target, []).append(hit.slug)
+    return {(target, slug): comment for target in slugs for slug, comment in _read(target, slugs[target]).items()}
+
+
+def _read(target: Target, slugs: list[str]) -> dict[str, Comment]:
+    try:
+        return backend().get_many(target, slugs)
+    except CommentError:  # the discussion is damaged
+        return {}
+
+
+def _held(hit: Found) -> HeldComment | None:
+    try:
+        return selectors.get_held(hit.held_id)
+    except CommentNotFound:
+        return None
+
+
+def _with_text(comment: Comment | HeldComment) -> Comment | HeldComment:
+    """Return a removed comment as it was before, unless its author was erased."""
+    if isinstance(comment, HeldComment) or not comment.removed:
+        return comment
+    versions = selectors.history(comment.target, comment.slug)
+    return versions[0].comment if versions else comment

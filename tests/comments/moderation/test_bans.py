@@ -1,0 +1,209 @@
+"""Bans: what they refuse, what they hide, and their pages in the admin."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.test import Client
+from django.urls import reverse
+
+from marginalia.comments.errors import InvalidBan
+from marginalia.comments.moderation import bans, batches
+from marginalia.comments.posting import ip_hash, services
+from marginalia.comments.posting.services import Sender
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import CommentAuthor, TermKind
+from marginalia.mongo.clock import now
+from tests.support.comments import site
+
+BANS = reverse("admin:marginalia_comments_moderation_bans")
+ADD = reverse("admin:marginalia_comments_moderation_ban")
+REFUSED = "Comments from you aren&#x27;t accepted here at the moment."
+REFUSED_CONTENT = "This comment contains a link or words that aren&#x27;t accepted here."
+
+
+@pytest.fixture
+def sender(rf, moderator) -> Sender:
+    request = rf.get("/")
+    request.user = moderator
+    return Sender(request, ())
+
+
+@pytest.fixture
+def staff(moderator) -> Client:
+    browser = Client()
+    browser.force_login(moderator)
+    return browser
+
+
+def is_refused(response, message=REFUSED) -> bool:
+    """Return whether the form was shown again with the text and the message."""
+    text = response.content.decode()
+    return response.status_code == 422 and message in text and "My text" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "sent", "message"),
+    [
+        ("from", "mail.example", {"email": "a@sub.mail.example"}, REFUSED),
+        ("email", "A@mail.example", {"email": "a@MAIL.example"}, REFUSED),
+        ("network", "203.0.113.9", {}, REFUSED),
+        ("network", "203.0.113.0/24", {}, REFUSED),
+        ("link", "https://www.casino.example/path", {"text": "My text http://a.casino.example/x"}, REFUSED_CONTENT),
+        ("words", "CHEAP casino*", {"text": "My text: cheap Casinos"}, REFUSED_CONTENT),
+    ],
+)
+def test_banned_comment_is_refused_and_its_text_is_kept(post_page, sender, kind, value, sent, message):
+    browser = Client(REMOTE_ADDR="203.0.113.77")
+    fields = {"text": "My text", **sent}
+    other = {**fields, "text": fields["text"] + " first"}
+    assert site.post(browser, post_page, **other).status_code == 302
+    ban = bans.ban(sender, bans.parse(kind, value))
+    assert is_refused(site.post(browser, post_page, **fields), message)
+    assert site.post(Client(REMOTE_ADDR="198.51.100.1"), post_page, "Something else").status_code == 302
+    bans.lift(sender, ban.id)
+    assert site.post(browser, post_page, **fields).status_code == 302
+    assert selectors.count(post_page) == 3
+
+
+def test_banned_account_can_neither_post_nor_edit(post_page, sender, ann):
+    browser = Client()
+    browser.force_login(ann)
+    site.post(browser, post_page, "My text")
+    comment = list(selectors.iterate(post_page))[0]
+    bans.ban(sender, bans.parse("account", "ann"))
+    assert is_refused(site.post(browser, post_page, "My text again"))
+    edit = browser.get(site.change_url("edit", comment))
+    fields = {**site.fields_of(edit.content.decode()), "text": "My text, changed"}
+    assert is_refused(browser.post(site.change_url("edit", comment), fields))
+    assert selectors.get(post_page, comment.slug).source == "My text"
+
+
+def test_email_domain_of_an_account_is_banned(post_page, sender, ann):
+    browser = Client()
+    browser.force_login(ann)
+    bans.ban(sender, bans.parse("from", "example.org"))
+    assert is_refused(site.post(browser, post_page, "My text"))
+
+
+def test_ipv6_address_is_banned_with_its_64_or_48_network(post_page, sender):
+    near, far = Client(REMOTE_ADDR="2001:db8:1:2::5"), Client(REMOTE_ADDR="2001:db8:1:3::5")
+    bans.ban(sender, bans.parse("network", "2001:db8:1:2::99"))
+    assert is_refused(site.post(near, post_page, "My text"))
+    assert site.post(far, post_page, "My text").status_code == 302
+    bans.ban(sender, bans.parse("network", "2001:db8:1::/48"))
+    assert is_refused(site.post(far, post_page, "My text again"))
+
+
+def test_moderators_are_never_banned(post_page, sender, staff):
+    bans.ban(sender, bans.parse("words", "anything"))
+    assert site.post(staff, post_page, "Anything goes").status_code == 302
+
+
+def test_ban_ends_by_itself(post_page, sender, mongo):
+    ban = bans.ban(sender, bans.parse("words", "casino"), expires=now() + timedelta(days=1))
+    assert is_refused(site.post(Client(), post_page, "My text casino"), REFUSED_CONTENT)
+    mongo["comments.bans"].update_many({}, {"$set": {"expires": now() - timedelta(seconds=1)}})
+    assert site.post(Client(), post_page, "My text casino").status_code == 302
+    assert bans.find(limit=9) == []
+    with pytest.raises(InvalidBan, match="in the past"):
+        bans.ban(sender, bans.parse("words", "casino"), expires=now())
+    assert ban.expires
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("account", "nobody"),
+        ("network", "203.0.113.0/8"),
+        ("network", "elsewhere"),
+        ("email", "a@b@c"),
+        ("from", "no domain"),
+        ("link", "http://[bad"),
+        ("link", "."),
+        ("words", "a *"),
+        ("words", "?!"),
+        ("words", ""),
+        ("name", "Ann"),
+    ],
+)
+def test_invalid_ban_is_explained(mongo, kind, value):
+    with pytest.raises(InvalidBan) as error:
+        bans.parse(kind, value)
+    assert str(error.value.sentence).endswith(".")
+
+
+def test_number_of_patterns_is_limited(sender, monkeypatch):
+    monkeypatch.setattr(bans, "MAX_PATTERNS", 1)
+    bans.ban(sender, bans.parse("words", "casino"))
+    bans.ban(sender, bans.parse("link", "casino.example"))
+    with pytest.raises(InvalidBan, match="more than 1"):
+        bans.ban(sender, bans.parse("words", "pills"))
+
+
+def test_only_moderators_ban_and_lift(rf, ann, sender):
+    request = rf.get("/")
+    request.user = ann
+    stranger = Sender(request, ())
+    ban = bans.ban(sender, bans.parse("words", "casino"))
+    for action in (
+        lambda: bans.ban(stranger, bans.parse("words", "pills")),
+        lambda: bans.lift(stranger, ban.id),
+        lambda: batches.hide(stranger, batches.of_term(ban)),
+        lambda: batches.undo(stranger, "0" * 24),
+    ):
+        with pytest.raises(PermissionDenied):
+            action()
+    assert [found.id for found in bans.find(limit=9)] == [ban.id]
+
+
+def test_list_is_searched_by_value_and_reason(sender):
+    bans.ban(sender, bans.parse("link", "casino.example"), reason="A wave in May")
+    bans.ban(sender, bans.parse("from", "mail.example"))
+    assert [ban.value for ban in bans.find("wave", limit=9)] == ["casino.example"]
+    assert [ban.value for ban in bans.find("exam", limit=9)] == ["mail.example", "casino.example"]
+    assert [ban.value for ban in bans.find("exam", limit=1, after=bans.find(limit=1)[0].id)] == ["casino.example"]
+    assert bans.find("pills", limit=9) == []
+
+
+def test_ban_from_a_comment_is_previewed_hides_and_is_undone(post_page, staff, mongo):
+    spammer = Client(REMOTE_ADDR="203.0.113.77")
+    for n in range(3):
+        site.post(spammer, post_page, f"Spam {n} http://casino.example", email="x@mail.example")
+    services.post(post_page, author=CommentAuthor("Ann"), source="Honest", token="honest")
+    comment = list(selectors.iterate(post_page))[0]
+    on = {"on": str(post_page), "slug": comment.slug}
+    page = staff.get(ADD, on).content.decode()
+    for shown in ("casino.example", "mail.example", "x@mail.example", "3 comments"):
+        assert shown in page
+    term = {"kind": "link", "value": "casino.example", "days": "7", "reason": "A wave"}
+    assert "Ban and hide comments" in staff.get(ADD, {**on, **term}).content.decode()
+    assert mongo["comments.bans"].count_documents({}) == 0
+    page = staff.post(ADD, {**on, **term, "hide": "1"}, follow=True).content.decode()
+    assert "3 comments were hidden." in page
+    assert [c.source for c in selectors.iterate(post_page) if not c.removed] == ["Honest"]
+    assert selectors.count(post_page) == 1
+    listed = staff.get(BANS).content.decode()
+    assert "casino.example" in listed
+    assert "A wave" in listed
+    (batch,) = batches.find(limit=9)
+    page = staff.post(reverse("admin:marginalia_comments_moderation_batch", args=[batch.id]), follow=True)
+    assert "Undone: 3 comments are as they were before." in page.content.decode()
+    assert selectors.count(post_page) == 4
+    (ban,) = bans.find(limit=9)
+    page = staff.post(reverse("admin:marginalia_comments_moderation_lift", args=[ban.id]), follow=True)
+    assert "Nobody and nothing is banned." in page.content.decode()
+
+
+def test_invalid_ban_is_shown_again_with_what_was_typed(mongo, staff):
+    page = staff.post(ADD, {"kind": "network", "value": "not a network", "reason": "typed", "ban": "1"})
+    assert "Enter an IP address" in page.content.decode()
+    assert 'value="typed"' in page.content.decode()
+
+
+def test_network_of_a_comment_can_be_banned(post_page, sender):
+    site.post(Client(REMOTE_ADDR="2001:db8:1:2::5"), post_page, "My text")
+    comment = list(selectors.iterate(post_page))[0]
+    networks = [term.value for term in bans.suggest(comment) if term.kind is TermKind.NETWORK]
+    assert networks == [ip_hash.hash_network("2001:db8:1:2::/64"), ip_hash.hash_network("2001:db8:1::/48")]
+    assert batches.count(batches.of_term(bans.parse("network", networks[0]))).comments == 1
