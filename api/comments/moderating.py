@@ -24,7 +24,7 @@ DEFAULT_LIMIT, MAX_LIMIT = 25, 100
 QUEUES = (Verdict.WAITING, Verdict.SPAM, Verdict.REJECTED)
 
 
-def _moderator(request: HttpRequest) -> Sender:
+def require_moderator(request: HttpRequest) -> Sender:
     """Return the sender of a request.
 
     Raises:
@@ -54,7 +54,7 @@ def queue(
 
     Use `state` to get rejected comments or spam instead. A token needs the scope “moderate”.
     """
-    _moderator(request)
+    require_moderator(request)
     try:
         held = selectors.held(verdict=Verdict(state), limit=limit + 1, after=cursor)
     except CommentNotFound:
@@ -82,7 +82,7 @@ def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:
     approved if its author has changed the text since you read it, or if another moderator has made a different
     decision. You can safely send the request again.
     """
-    moderator = _moderator(request)
+    moderator = require_moderator(request)
     ids = [f"{item.id}.{item.rev}" for item in decisions.items]
     decided = actions.decide(moderator, decisions.action, ids, seen=Verdict(decisions.seen))
     reasons = dict(decided.failed)
@@ -166,7 +166,7 @@ def restore(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: 
 
     In If-Match, send the version in which you read the removed comment. You can safely send the request again.
     """
-    moderator = _moderator(request)
+    moderator = require_moderator(request)
     rev = if_match_rev(request)
     target, obj = load_target(node_id)
     restored = actions.restore(moderator, target, slug, rev=rev)

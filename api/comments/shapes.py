@@ -6,13 +6,23 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, Field, StrictBool, StrictInt
 
 from api.schemas.shapes import Id, Shape
-from marginalia.comments.types import MAX_SLOW_SECONDS
+from marginalia.comments.types import MAX_SLOW_SECONDS, TermKind
 
 # These values are part of the API, so they are listed explicitly. If you add a value in marginalia.comments.types, add
 # it here, too.
 Kind = Literal["comment", "pingback", "trackback"]
 Order = Literal["oldest", "newest", "threaded"]
 PENDING = "pending"
+# The names of the kinds of bans, and the kinds that they stand for.
+BAN_KINDS = {
+    "account": TermKind.ACCOUNT,
+    "network": TermKind.NETWORK,
+    "email": TermKind.EMAIL,
+    "email-domain": TermKind.EMAIL_DOMAIN,
+    "link-domain": TermKind.LINK_DOMAIN,
+    "words": TermKind.PATTERN,
+}
+BanKind = Literal["account", "network", "email", "email-domain", "link-domain", "words"]
 # Maximum text length that the API parses. The site's own limit is lower, and the form enforces it.
 MAX_LENGTH = 200_000
 MAX_DECISIONS = 100
@@ -229,3 +239,71 @@ class Decided(Shape):
     """The results of the decisions, in the order in which you sent the comments."""
 
     items: list[Decision]
+
+
+class BanTerm(Shape):
+    """What is banned.
+
+    The value is a user name, a network such as 203.0.113.0/24, an email address, a domain, or words that a comment must
+    all contain. A word that ends with * stands for all words that begin with it.
+    """
+
+    kind: BanKind
+    value: str = Field(max_length=500, examples=["casino.example"])
+
+
+class NewBan(BanTerm):
+    """A ban to store. `hide` also hides the published comments that it matches, and marks the pending ones as spam."""
+
+    reason: str = Field("", max_length=500, description="Only moderators see the reason.")
+    expires: AwareDatetime | None = Field(None, description="null for a permanent ban.")
+    hide: StrictBool = False
+
+
+class Ban(Shape):
+    """A ban. For networks, the value is a keyed hash. For accounts, it is the account's id."""
+
+    id: Id
+    kind: BanKind
+    value: str
+    reason: str
+    created: datetime
+    expires: datetime | None
+
+
+class Bans(Shape):
+    """A page of bans, newest first."""
+
+    items: list[Ban]
+    next: str | None
+
+
+class BanPreview(Shape):
+    """How many comments a ban matches, and in how many discussions. If `more` is true, there are even more."""
+
+    published: int
+    pending: int
+    discussions: int
+    more: bool
+
+
+class BulkDecision(Shape):
+    """A decision about many comments.
+
+    `total` comments were selected, `left` are still to be hidden or restored, and `skipped` could not be changed.
+    """
+
+    id: Id
+    created: datetime
+    state: Literal["marking", "hiding", "done", "undoing", "undone"]
+    total: int
+    left: int
+    skipped: int
+    restored: int
+
+
+class BanResult(Shape):
+    """The stored ban, and the decision that hides comments, or null if none was requested."""
+
+    ban: Ban
+    decision: BulkDecision | None
