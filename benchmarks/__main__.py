@@ -15,6 +15,7 @@ NAMES = (
     "discussion",
     "footprint",
     "comments",
+    "decisions",
     "importing",
     "admin_list",
     "photos",

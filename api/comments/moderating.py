@@ -103,7 +103,7 @@ def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:
 @refusals.as_problems()
 def managed(request: HttpRequest, node_id: NodeId) -> HttpResponse:
     """Return a discussion with what moderators have set for it."""
-    _moderator(request)
+    require_moderator(request)
     return _managed_response(request, *load_target(node_id))
 
 
@@ -120,7 +120,7 @@ def manage(request: HttpRequest, node_id: NodeId, changes: shapes.DiscussionChan
 
     You can safely send the request again.
     """
-    moderator = _moderator(request)
+    moderator = require_moderator(request)
     target, obj = load_target(node_id)
     sent = changes.model_dump(exclude_unset=True)
     restrictions: RestrictionChanges = {}
