@@ -12,8 +12,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from marginalia.comments.moderation import bans, batches
 from marginalia.comments.operations import maintenance
 from marginalia.comments.posting import ip_hash, services
+from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import selectors
 from marginalia.mongo.clock import now
 from marginalia.tasks import worker
@@ -166,6 +168,30 @@ def test_export_contains_every_copy(seeded, network):
     hashes = {row["hash"] for row in rows if row["kept_as"] == "network address"}
     assert hashes == {network}
     assert "An answer" not in out.getvalue()
+
+
+def test_bans_and_decisions_about_a_person_are_exported_and_erased(client, post_page, ann, moderator, rf, mongo):
+    """Bans of networks and domains don't identify a person, so they stay."""
+    client.force_login(ann)
+    site.post(client, post_page, f"{TEXT} by account")
+    request = rf.get("/")
+    request.user = moderator
+    sender = Sender(request, ())
+    terms = [
+        bans.parse(kind, value) for kind, value in (("account", "ann"), ("email", ann.email), ("link", "a.example"))
+    ]
+    for term in terms:
+        bans.ban(sender, term, reason="Spam")
+    batches.hide(sender, batches.of_term(terms[0]), what=str(terms[0]))
+    out = StringIO()
+    call_command("export_author", "--user", "ann", stdout=out, stderr=StringIO())
+    rows = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert {row["banned"] for row in rows if row["kept_as"] == "ban"} == {str(ann.pk), ann.email}
+    assert {row["kept_as"] for row in rows if row.get("text")} == {"history"}
+    call_command("erase_author", "--user", "ann", stdout=StringIO())
+    assert [ban.value for ban in bans.find(limit=9)] == ["a.example"]
+    assert [batch.what for batch in batches.find(limit=9)] == [""]
+    assert traces(mongo, TEXT, f"account:{ann.pk}") == {}
 
 
 def test_erasing_an_account_includes_its_email(client, post_page, ann, mongo):
