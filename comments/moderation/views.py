@@ -1,9 +1,11 @@
 """Pages for moderators outside of the admin: decisions about a single comment, and the settings of a discussion."""
 
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -79,8 +81,14 @@ DECISIONS: dict[str, tuple[str | Promise, str | Promise, Callable[[Sender, Comme
 @permission_required(MODERATE)
 @get_or_post
 def moderate(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Ask a moderator to confirm a decision about a public comment. On POST, make the decision."""
+    """Ask a moderator to confirm a decision about a public comment. On POST, make the decision.
+
+    A ban has its own page in the admin.
+    """
     comment, obj = get_comment_or_404(label, pk, slug)
+    if request.GET.get("do") == "ban":
+        on = {"on": str(comment.target), "slug": comment.slug}
+        return HttpResponseRedirect(f"{reverse('admin:marginalia_comments_moderation_ban')}?{urlencode(on)}")
     if request.GET.get("do") not in DECISIONS:
         raise Http404
     question, answer, decide = DECISIONS[request.GET["do"]]

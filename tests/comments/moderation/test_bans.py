@@ -6,6 +6,7 @@ import pytest
 from django.core.exceptions import PermissionDenied
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
 from marginalia.comments.errors import InvalidBan
 from marginalia.comments.moderation import bans, batches
@@ -207,3 +208,13 @@ def test_network_of_a_comment_can_be_banned(post_page, sender):
     networks = [term.value for term in bans.suggest(comment) if term.kind is TermKind.NETWORK]
     assert networks == [ip_hash.hash_network("2001:db8:1:2::/64"), ip_hash.hash_network("2001:db8:1::/48")]
     assert batches.count(batches.of_term(bans.parse("network", networks[0]))).comments == 1
+
+
+def test_moderator_reaches_the_ban_from_the_comment_on_its_page(post_page, staff):
+    site.post(Client(), post_page, "My text http://casino.example")
+    comment = list(selectors.iterate(post_page))[0]
+    url = site.change_url("moderate", comment) + "?do=ban"
+    assert escape(url) in staff.get("/news/hello").content.decode()
+    assert "casino.example" in staff.get(url, follow=True).content.decode()
+    assert Client().get(url).status_code == 302
+    assert escape(url) not in Client().get("/news/hello").content.decode()

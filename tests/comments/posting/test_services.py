@@ -28,13 +28,13 @@ def test_typed_text_is_stored_as_typed(mongo):
     assert selectors.get(TARGET, first.slug) == first
 
 
-def test_post_costs_at_most_five_commands_or_seven_at_first(mongo, commands):
+def test_post_costs_at_most_six_commands_or_eight_at_first(mongo, commands):
     with commands.recorded():
         first = post().comment
-    assert len(commands) <= 7, commands.names
+    assert len(commands) <= 8, commands.names
     with commands.recorded():
         post("Reply", "two", parent=first.slug)
-    assert len(commands) <= 5, commands.names
+    assert len(commands) <= 6, commands.names
 
 
 def test_page_costs_two_commands(mongo, commands):
@@ -155,7 +155,7 @@ def test_held_import_keeps_its_time_also_in_closed_ones(mongo):
     assert post(token="three").comment.posted > WRITTEN
 
 
-@pytest.mark.parametrize(("order", "to_show", "to_post"), [("oldest", 2, 5), ("threaded", 3, 6)])
+@pytest.mark.parametrize(("order", "to_show", "to_post"), [("oldest", 2, 6), ("threaded", 3, 7)])
 def test_buckets_stay_within_their_command_budget(mongo, commands, settings, order, to_show, to_post):
     entry = {"LAYOUT": "buckets", "ORDER": order, "OPTIONS": {"SIZE": 10}}
     settings.COMMENTS = {"TARGETS": {TARGET.label: entry}}
@@ -178,7 +178,8 @@ def test_only_catalogue_and_commit_are_written_without_waiting(mongo, commands):
     post()
     with commands.recorded():
         post("Two", "two")
-    waited = [(event.command_name, event.command["writeConcern"]["w"]) for event in commands.sent]
+    writes = [event for event in commands.sent if "writeConcern" in event.command]
+    waited = [(event.command_name, event.command["writeConcern"]["w"]) for event in writes]
     assert waited == [("findAndModify", "majority"), ("insert", "majority"), ("update", 1), ("update", 1)]
 
 
