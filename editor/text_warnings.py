@@ -5,7 +5,8 @@ They list references whose targets readers can't see, and pictures without alter
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from itertools import islice
 from typing import Any
 
 from marginalia.markup import tags
@@ -51,12 +52,14 @@ def find(source: str, format: str, user: Any) -> TextWarnings:
 
 def find_rendered(source: str, render: Callable[[], str], user: Any) -> TextWarnings:
     """Return the warnings about a text. `render` returns it as clean HTML, and is called only if necessary."""
+    render_once = cache(render)
     sees_photos = access.may_see_photos(user)
     sees_all = access.sees_all(user)
-    broken = texts.find_broken(source, render, sees_photos=sees_photos, sees_all=sees_all)
+    broken = texts.find_broken(source, render_once, sees_photos=sees_photos, sees_all=sees_all)
     # Markdown pictures contain "![", and HTML pictures contain "<img".
-    undescribed = list(_undescribed(source, render())) if "![" in source or "<img" in source.lower() else []
-    return TextWarnings(broken, undescribed[:MAX_BROKEN])
+    may_have_pictures = "![" in source or "<img" in source.lower()
+    undescribed = islice(_undescribed(source, render_once()), MAX_BROKEN) if may_have_pictures else ()
+    return TextWarnings(broken, tuple(undescribed))
 
 
 def in_version(fields: Mapping[str, Any], user: Any) -> TextWarnings:
