@@ -139,7 +139,7 @@ def _rendered(
 def _folded(unchanged_blocks: Fold) -> str:
     """Return unchanged blocks that are shown only on demand."""
     count = len(unchanged_blocks.lines)
-    summary = ngettext("%(n)d paragraph unchanged", "%(n)d paragraphs unchanged", count) % {"n": count}
+    summary = ngettext("%(n)s paragraph unchanged", "%(n)s paragraphs unchanged", count) % {"n": count}
     inner = "\n".join(block.html for block in unchanged_blocks.lines)
     return format_html("<details><summary>{}</summary>{}</details>", summary, SafeString(inner))
 
