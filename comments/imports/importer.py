@@ -8,13 +8,14 @@ from django.contrib.auth import get_user_model
 from django.utils.translation import gettext as _
 
 from marginalia.comments.backends import backend
-from marginalia.comments.errors import InvalidComment, InvalidParent
+from marginalia.comments.errors import CommentNotFound, InvalidComment, InvalidParent
 from marginalia.comments.imports.records import SourceComment, SourceState
 from marginalia.comments.imports.staging import Staging
 from marginalia.comments.imports.texts import to_markdown
 from marginalia.comments.moderation import pending
 from marginalia.comments.operations import importing
 from marginalia.comments.posting import preparation
+from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, ImportedId, NewComment, State, Target, Verdict
 
 MAX_NAME, MAX_URL = 200, 500
@@ -98,6 +99,8 @@ class Importer:
             backend().imported.record(target, olds[first : first + BATCH])
 
     def _hold(self, target: Target, comment: SourceComment, new: NewComment) -> None:
+        if _is_public(target, importing.slug_of(new)):
+            return  # A moderator has approved the comment since the last import.
         try:
             held = importing.hold_imported(target, new, reasons=(_("The comment was pending on the old site."),))
         except InvalidParent:
@@ -142,3 +145,11 @@ class Importer:
             keys = [str(user.pk) for user in found]
             self._accounts[email] = keys[0] if len(keys) == 1 else ""
         return self._accounts[email]
+
+
+def _is_public(target: Target, slug: str) -> bool:
+    try:
+        selectors.get(target, slug)
+    except CommentNotFound:
+        return False
+    return True

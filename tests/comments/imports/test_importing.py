@@ -104,6 +104,16 @@ def test_states_are_kept(post_page):
     assert texts(post_page) == ["", "Text 2", "Text 3", "Text 4"]
 
 
+def test_approved_comments_are_not_queued_again(post_page, mongo):
+    comments = [comment(1, state=SourceState.PENDING)]
+    run(*comments)
+    (held,) = selectors.held()
+    pending.approve(held.id)
+    mongo["comments.pending"].delete_many({})  # as a TTL index does after 30 days
+    assert sum(run(*comments).new.values()) == 0
+    assert (selectors.held(), texts(post_page)) == ((), ["Text 1"])
+
+
 def test_missing_circular_and_later_parents_lose_no_comment(post_page):
     run(
         comment(1, parent="99"),

@@ -91,7 +91,7 @@ def test_worker_publishes_only_due_changes(mongo):
     assert (stored(page)["title"], stored(page)["tags"], stored(page)["published"]) == ("New", ["b", "c", "d"], PAST)
     assert draft_of(mongo, page) is None
     assert (stored(other)["title"], draft_of(mongo, other)["metadata"]["title"]) == ("Old", "New")
-    (last, _first), _older = history.newest(page, nonce(page))
+    last = history.newest(page, nonce(page))[0][0]
     assert (last.acts, last.version.saved_by) == ((Act.SCHEDULED_CHANGES,), "Bob")
     assert scheduled.publish_due() == 0
 
@@ -300,7 +300,8 @@ def test_one_of_two_workers_publishes(mongo):
     with before_command("update", "cms.nodes", lambda: scheduled.publish_due()):
         assert scheduled.publish_due() == 0
     assert stored(page)["title"] == "New"
-    assert len(history.newest(page, nonce(page))[0]) == 2
+    saves = history.newest(page, nonce(page))[0]
+    assert [Act.SCHEDULED_CHANGES in save.acts for save in saves].count(True) == 1
 
 
 def test_restored_page_is_not_scheduled(mongo):
