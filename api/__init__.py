@@ -7,6 +7,7 @@ doesn't define its own rules for nodes or comments.
     nodes/            endpoints for pages, posts and sections
     photos/           endpoints that upload, replace and download photo files
     comments/         endpoints for discussions
+    embed/            discussions that pages of other sites embed, and the endpoints of their script
     changes/          the change feed
     site.py           endpoints for the site, its menu, the section tree, tags and authors
     site_settings.py  endpoints for the site's settings
@@ -18,6 +19,7 @@ doesn't define its own rules for nodes or comments.
     checks.py         system checks of computed fields and added endpoints
     problems.py       conversion of errors to application/problem+json
     refusals.py       conversion of errors from actions and services to problems
+    models.py         the model of pages that embed a discussion
     middleware.py     middleware for CORS, rate limit headers and status 304, which runs outside the page cache
 
 An endpoint is a function registered with a `Router` from api/http/routing.py. The function reads `request.auth`, which

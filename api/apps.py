@@ -9,3 +9,8 @@ class ApiConfig(AppConfig):
     def ready(self) -> None:
         from api import checks  # noqa: F401 - imported to register itself
         from api.changes import relay  # noqa: F401 - registers the relay with the worker
+        from api.embed import pages
+        from api.models import EmbeddedPage
+        from marginalia import comments
+
+        comments.register(EmbeddedPage, visible=pages.visible)

@@ -1,4 +1,4 @@
-"""The API's MongoDB collections: tokens, stored responses for Idempotency-Keys, changes, and resumable uploads."""
+"""The API's MongoDB collections: tokens, stored responses, changes, resumable uploads, and embedded pages."""
 
 from django.conf import settings
 
@@ -8,6 +8,7 @@ from marginalia.mongo.schemas import BOOLEAN, BYTES, DATE, ID, INTEGER, TEXT, ar
 TOKENS = "api.tokens"
 RESPONSES = "api.answers"
 CHANGES = "cms.changes"
+EMBEDDED_PAGES = "api.embedded_pages"
 DAY = 24 * 60 * 60
 # Responses are stored for two days. If a client repeats a request with the same key within one day, it gets the stored
 # response. The second day allows for differences between clocks.
@@ -55,6 +56,11 @@ STATIC = (
             (("upload_id", 1), ("n", 1)), unique=True, reason="An upload is read in order.", least=least_id
         ),
         validator=document({"upload_id": ID, "n": INTEGER, "data": BYTES, "begun": DATE}),
+    ),
+    Collection(
+        EMBEDDED_PAGES,
+        validator=document({"_id": TEXT, "address": TEXT, "title": TEXT, "created": DATE}),
+        unsharded_because="Small: one document for each page of another site with comments.",
     ),
 )
 

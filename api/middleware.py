@@ -3,7 +3,7 @@
 The middleware runs outside the page cache, because its results depend on the client.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -12,15 +12,19 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from api.rights import limits
 
 PREFIX = "/api/"
-# Headers that scripts from other origins can send. Such scripts can never send cookies, so they get the same responses
-# as anonymous readers.
+EMBED_PREFIX = "/api/v1/embed/"
+# Methods and headers that scripts from other origins can use. Such scripts can never send cookies, so they get the same
+# responses as anonymous readers. Embedded discussions also accept comments.
+ALLOWED_METHODS = "GET, HEAD"
 ALLOWED_HEADERS = "Accept, If-None-Match"
+EMBED_METHODS = "GET, HEAD, POST, PATCH, DELETE"
+EMBED_HEADERS = f"{ALLOWED_HEADERS}, Authorization, Comments-Own, Content-Type, Idempotency-Key, If-Match"
 EXPOSED_HEADERS = "ETag, Link, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After"
 PREFLIGHT_SECONDS = 86_400
 
 
 class ApiMiddleware:
-    """Middleware that returns 304 if the client already has the response, and allows scripts from API["ORIGINS"]."""
+    """Middleware that returns 304 if the client already has the response, and allows scripts from registered origins."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -28,11 +32,13 @@ class ApiMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not is_api_request(request):
             return self.get_response(request)
-        origin = _allowed_origin(request)
+        is_embed = request.path_info.startswith(EMBED_PREFIX)
+        origins = settings.EMBED["ORIGINS"] if is_embed else settings.API["ORIGINS"]
+        origin = _allowed_origin(request, origins)
         if origin and request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers:
             response = HttpResponse(status=204)
-            response["Access-Control-Allow-Methods"] = "GET, HEAD"
-            response["Access-Control-Allow-Headers"] = ALLOWED_HEADERS
+            response["Access-Control-Allow-Methods"] = EMBED_METHODS if is_embed else ALLOWED_METHODS
+            response["Access-Control-Allow-Headers"] = EMBED_HEADERS if is_embed else ALLOWED_HEADERS
             response["Access-Control-Max-Age"] = str(PREFLIGHT_SECONDS)
         else:
             response = self.get_response(request)
@@ -42,7 +48,7 @@ class ApiMiddleware:
         if origin:
             response["Access-Control-Allow-Origin"] = origin
             response["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
-        if settings.API["ORIGINS"] and "*" not in settings.API["ORIGINS"]:
+        if origins and "*" not in origins:
             patch_vary_headers(response, ["Origin"])
         return response
 
@@ -55,10 +61,9 @@ def is_api_request(request: HttpRequest) -> bool:
     return request.path_info.startswith(PREFIX)
 
 
-def _allowed_origin(request: HttpRequest) -> str:
+def _allowed_origin(request: HttpRequest, allowed: Collection[str]) -> str:
     """Return the origin whose scripts can read the response, or "" if scripts from other origins can't read it."""
     origin = request.headers.get("Origin", "")
-    allowed = settings.API["ORIGINS"]
     # If all origins are allowed, send the header even if the request has no Origin header, because a CDN stores one
     # response for all clients.
     return "*" if "*" in allowed else origin if origin in allowed else ""

@@ -7,6 +7,7 @@ from django.views.decorators.csrf import csrf_exempt
 from api import extensions, problems, redirects, site, site_settings
 from api.changes import reading
 from api.comments import banning
+from api.embed import writing
 from api.http.routing import Api, StrictParser
 from api.nodes import bulk
 from api.photos import permission, resuming
@@ -25,6 +26,7 @@ api = Api(
 for router in (
     bulk.router,
     banning.router,
+    writing.router,
     site.router,
     site_settings.router,
     redirects.router,

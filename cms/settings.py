@@ -264,6 +264,9 @@ API = {
     "CHANGES_DAYS": env.API_CHANGES_DAYS,
 }
 
+# The sites whose pages can embed discussions (docs/how-to/embed-comments.md).
+EMBED = {"ORIGINS": env.EMBED_ORIGINS}
+
 FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.RefusingUploadHandler"]
 # The maximum size of a form in bytes. It is at least four times the maximum text size, because a form for resolving a
 # conflict contains the text three times.

@@ -61,9 +61,9 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
         )
     sender = sender_of(request, principal)
     form = CommentForm({**data.model_dump(), "token": key}, user=principal)
-    _check_form(form)
+    check_form(form)
     parent = data.parent or ""
-    token = FormToken(str(target), parent, _nonce(target, parent, principal, key), begun=0, user=user_key(principal))
+    token = FormToken(str(target), parent, nonce_for(target, parent, principal, key), begun=0, user=user_key(principal))
     result = services.submit(sender, obj, submission(request, token, form))
     shown = result.comment or result.held
     assert shown is not None
@@ -72,7 +72,7 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
     return response
 
 
-def _nonce(target: Target, parent: str, principal: Principal, key: str) -> str:
+def nonce_for(target: Target, parent: str, principal: Principal, key: str) -> str:
     """Return the nonce for a new comment, which has the same purpose as the nonce in a comment form.
 
     The nonce is derived from the discussion, the parent comment, the account and the Idempotency-Key, so a repeated
@@ -93,7 +93,7 @@ def sender_of(request: HttpRequest, principal: Principal) -> Sender:
     return Sender(request, ())
 
 
-def _check_form(form: CommentForm | EditForm) -> None:
+def check_form(form: CommentForm | EditForm) -> None:
     """Raise a problem if a form is not valid.
 
     Raises:
@@ -139,7 +139,7 @@ def change(
     sender, comment, obj = _load_for_change(request, node_id, slug)
     # The nonce is derived from `rev`, so a repeated request is recognized as the same change.
     form = EditForm({"text": data.text, "rev": rev, "nonce": f"api {rev}"})
-    _check_form(form)
+    check_form(form)
     try:
         services.revise(sender, obj, comment, **form.cleaned_data)
     except Refused as refused:

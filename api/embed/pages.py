@@ -1,0 +1,95 @@
+"""Pages on other sites that embed a discussion. A page is stored when its first comment is sent, never by a GET request.
+
+A page is identified by its address: its URL, or its URL with an id as the fragment. With an id, the page keeps its
+discussion when its path changes.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from urllib.parse import urldefrag, urlsplit
+
+from django.conf import settings
+
+from api.collections import EMBEDDED_PAGES
+from api.models import EmbeddedPage
+from marginalia.comments.posting.preparation import one_line
+from marginalia.comments.types import Target
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
+
+LABEL = EmbeddedPage._meta.label_lower
+MAX_ADDRESS, MAX_TITLE = 1_000, 200
+# Browsers encode all other characters in URLs.
+_ADDRESS = re.compile(r"[!-~]+")
+
+
+class InvalidAddress(ValueError):
+    """The address isn't a URL of a site in EMBED["ORIGINS"]."""
+
+
+@dataclass(frozen=True)
+class PageAddress:
+    """The address of a page that embeds a discussion."""
+
+    text: str
+
+    @classmethod
+    def parse(cls, text: str) -> "PageAddress":
+        """Return the address in `text`, which can come from any client.
+
+        Raises:
+            InvalidAddress: `text` isn't a URL, or the page's site isn't registered.
+        """
+        if len(text) > MAX_ADDRESS or not _ADDRESS.fullmatch(text) or not is_registered(origin_of(text)):
+            raise InvalidAddress("This page's site can't embed comments. Add its origin to EMBED_ORIGINS.")
+        return cls(text)
+
+    @property
+    def pk(self) -> str:
+        """Return the primary key of the page."""
+        url, id = urldefrag(self.text)
+        identity = f"{origin_of(url)}#{id}" if id else url
+        return blake2b(identity.encode(), digest_size=16).hexdigest()
+
+    @property
+    def target(self) -> Target:
+        """Return the target of the page's discussion."""
+        return Target(LABEL, self.pk)
+
+
+def origin_of(url: str) -> str:
+    """Return the scheme and host of a URL exactly as they are written, or "" if the URL is invalid."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def is_registered(origin: str) -> bool:
+    """Return whether pages of this origin can embed discussions."""
+    return origin in settings.EMBED["ORIGINS"]
+
+
+def visible(keys: list[str]) -> Iterable[EmbeddedPage]:
+    """Return the stored pages with these keys. If an origin is no longer registered, its pages are hidden."""
+    pages = EmbeddedPage.objects.filter(pk__in=keys)
+    return [page for page in pages if is_registered(origin_of(page.address))]
+
+
+def get(address: PageAddress) -> EmbeddedPage:
+    """Return the page with this address, or an unsaved page if it has no comments yet."""
+    unsaved = EmbeddedPage(pk=address.pk, address=address.text, title="", created=now())
+    return next(iter(visible([address.pk])), unsaved)
+
+
+def get_or_create(address: PageAddress, title: str) -> EmbeddedPage:
+    """Return the page with this address. If it isn't stored yet, store it with `title`."""
+    database()[EMBEDDED_PAGES].update_one(
+        {"_id": address.pk},
+        {"$setOnInsert": {"address": address.text, "title": one_line(title)[:MAX_TITLE], "created": now()}},
+        upsert=True,
+    )
+    return get(address)
