@@ -1,0 +1,150 @@
+"""A discussion on a page of another origin, under a strict Content-Security-Policy and without cookies."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.staticfiles import finders
+from playwright.sync_api import Page, expect
+
+from api.models import EmbeddedPage
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.targets import target_for
+from marginalia.comments.types import CommentAuthor
+from tests.browser import embedding
+from tests.browser.embedding import OtherSite
+from tests.browser.people import PHONE
+from tests.browser.test_barriers import RUN, axe
+
+__all__ = ["axe"]
+
+
+@pytest.fixture
+def other(mongo, rules, settings, server) -> Iterator[OtherSite]:
+    """Another site whose origin is registered."""
+    with embedding.serve(server) as site:
+        settings.EMBED = {"ORIGINS": [site.url]}
+        yield site
+
+
+def write(page: Page, text: str, name: str = "Ann") -> None:
+    if name:
+        page.get_by_label("Name").fill(name)
+    page.get_by_label("Comment", exact=True).last.fill(text)
+
+
+def post(page: Page, text: str, name: str = "Ann") -> None:
+    write(page, text, name)
+    page.get_by_role("button", name="Post").click()
+    expect(page.locator(".comment:focus")).to_contain_text(text)
+
+
+def stored() -> list[str]:
+    return [comment.source for comment in selectors.iterate(target_for(EmbeddedPage.objects.get()))]
+
+
+def test_script_is_small():
+    path = finders.find("embed/embed.js")
+    assert path
+    assert len(gzip.compress(Path(path).read_bytes(), 9)) <= 15_000
+
+
+def test_reader_previews_posts_replies_and_edits(browsing, other):
+    page = browsing()
+    page.goto(f"{other.url}/posts/7/")
+    write(page, "I *agree*")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator(".preview em")).to_have_text("agree")
+    assert not EmbeddedPage.objects.exists()
+    page.get_by_role("button", name="Post").click()
+    expect(page.locator(".comment:focus em")).to_have_text("agree")
+    expect(page.get_by_role("heading", name="1 comment")).to_be_visible()
+    page.get_by_role("button", name="Reply to Ann").click()
+    page.get_by_role("form", name="Reply to Ann").get_by_label("Name").fill("Bea")
+    page.get_by_role("form", name="Reply to Ann").get_by_label("Comment").fill("So do I")
+    page.get_by_role("form", name="Reply to Ann").get_by_role("button", name="Post").click()
+    expect(page.locator(".replies .comment:focus")).to_contain_text("in reply to Ann")
+    page.get_by_role("button", name="Edit: Bea").click()
+    expect(page.get_by_role("form", name="Edit").get_by_label("Comment")).to_have_value("So do I")
+    page.get_by_role("form", name="Edit").get_by_label("Comment").fill("So do we")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".replies .comment:focus")).to_contain_text("So do we")
+    assert stored() == ["I *agree*", "So do we"]
+    assert page.context.cookies() == []
+    page.reload()
+    expect(page.locator("[data-marginalia-count]").first).to_have_text("2")
+    expect(page.locator("[data-marginalia-count]").last).to_have_text("0")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Delete: Bea").click()
+    expect(page.get_by_role("heading", name="1 comment")).to_be_focused()
+    stranger = browsing()
+    stranger.goto(f"{other.url}/posts/7/")
+    expect(stranger.get_by_role("button", name="Reply to Ann")).to_be_visible()
+    expect(stranger.get_by_role("button", name="Edit")).to_have_count(0)
+
+
+def test_refused_comment_keeps_its_text(browsing, other):
+    page = browsing()
+    page.expected.append("422")
+    page.expected.append("403")
+    page.goto(f"{other.url}/posts/7/")
+    write(page, "Typed with love", name=" ")
+    page.get_by_role("button", name="Post").click()
+    expect(page.get_by_label("Name")).to_be_focused()
+    expect(page.get_by_role("alert")).to_contain_text("Enter your name")
+    post(page, "Typed with love")
+    services.close(target_for(EmbeddedPage.objects.get()))
+    expect(page.get_by_label("Name")).to_have_value("Ann")
+    write(page, "Typed again", name="")
+    page.get_by_role("button", name="Post").click()
+    expect(page.get_by_role("alert")).to_contain_text("closed")
+    expect(page.get_by_label("Comment", exact=True)).to_have_value("Typed again")
+    services.open(target_for(EmbeddedPage.objects.get()))
+    page.reload()
+    expect(page.get_by_label("Comment", exact=True)).to_have_value("Typed again")
+    assert stored() == ["Typed with love"]
+
+
+def test_permalink_leads_to_the_comment(browsing, other, server, rules):
+    rules(PAGE_SIZE=5)
+    page = browsing()
+    page.goto(f"{other.url}/posts/7/")
+    post(page, "The first")
+    target = target_for(EmbeddedPage.objects.get())
+    for number in range(12):
+        services.post(target, author=CommentAuthor("Bea"), source=f"Number {number}", token=f"t{number}")
+    page.reload()
+    page.get_by_role("button", name="More comments").click()
+    expect(page.get_by_text("Number 8")).to_be_visible()
+    link = page.locator(".comment", has_text="Number 8").get_by_role("link")
+    link.click()
+    expect(page.locator(".comment:focus")).to_contain_text("Number 8")
+    assert page.url.startswith(f"{other.url}/posts/7/?comments=threaded.at.")
+
+
+def test_unregistered_site_shows_an_error(browsing, other, settings):
+    settings.EMBED = {"ORIGINS": []}
+    page = browsing()
+    page.expected += ["CORS", "ERR_FAILED"]
+    page.goto(f"{other.url}/posts/7/")
+    expect(page.get_by_text("Comments can't be loaded.")).to_be_visible()
+
+
+@pytest.mark.parametrize("direction", ["ltr", "rtl"])
+def test_discussion_is_accessible(browsing, other, axe, direction):
+    other.direction = direction
+    page = browsing(bypass_csp=True, viewport=PHONE)
+    # axe-core reads the style sheet with a request that the static files of the test server don't allow.
+    page.expected += ["422", "embed.css", "preload assets"]
+    page.goto(f"{other.url}/posts/7/")
+    post(page, "The first")
+    post(page, "Another")
+    page.get_by_role("button", name="Reply to Ann").first.click()
+    page.get_by_role("form", name="Reply to Ann").get_by_role("button", name="Post").click()
+    expect(page.get_by_role("alert").first).to_contain_text("Enter")
+    page.evaluate(axe)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert page.evaluate(RUN) == []
