@@ -125,7 +125,7 @@ def test_theme_stays_small():
     # every post, and the sheet that a kind of page adds.
     sheets = weights(".css")
     assert sheets.pop("site.css") + sheets.pop("comments.css") <= 11_000
-    assert max(sheets.values()) <= 1_100
+    assert max(sheets.values()) <= 1_200
     assert sum(weights(".js").values()) <= 8_000
 
 
