@@ -13,6 +13,7 @@ from tests.support.comments.holders import account
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import FORMS, configure
 from tests.support.comments.making import new
+from tests.support.crashing import killed_after_writes
 
 forms = pytest.mark.parametrize("form", FORMS, ids=" ".join)
 SPAMMER = CommentAuthor("Spam", id="66")
@@ -132,6 +133,41 @@ def test_batch_and_undo_are_exact_after_a_crash_at_any_call(mongo, settings, tar
         pytest.fail("It never ended.")
     for target in targets:
         audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize(
+    ("count", "kills"),
+    [
+        pytest.param(60, (2, 7), id="60"),
+        pytest.param(10_000, (3, 40, 150), id="10000", marks=pytest.mark.slow),
+    ],
+)
+def test_killed_process_leaves_a_batch_that_is_completed_exactly(mongo, settings, target, count, kills, monkeypatch):
+    """SIGKILL after a number of writes, in the decision and in its undo."""
+    if count == 10_000:
+        monkeypatch.undo()
+    backend = configure(settings, *FORMS[0])
+    begun = now() - timedelta(days=30)
+    backend.import_(target, [new(str(n), author=SPAMMER, posted=begun + timedelta(seconds=n)) for n in range(count)])
+    kept = backend.post(target, new("kept")).comment
+
+    def killed_and_continued(writes, batch_id):
+        was_killed = killed_after_writes(writes, lambda: MongoBackend().work_on_batch(batch_id))
+        mongo["comments.batches"].update_many({}, {"$set": {"lease.until": now() - timedelta(seconds=1)}})
+        backend.tidy_batches()
+        return was_killed
+
+    for writes in kills:
+        batch = backend.start_batch(SPAM, Verdict.SPAM)
+        was_killed = killed_and_continued(writes, batch.id)
+        assert backend.discussion(target).count == 1
+        assert [c.slug for c in backend.iterate(target) if not c.removed] == [kept.slug]
+        backend.undo_batch(batch.id)
+        was_killed = killed_and_continued(writes, batch.id) and was_killed
+        assert backend.discussion(target).count == count + 1
+        assert not any(c.removed for c in backend.iterate(target))
+        assert was_killed or writes == kills[-1]
+    audit.stored(target, "auth_user")
 
 
 def test_undo_during_the_work_restores_what_is_hidden(mongo, settings, targets):
