@@ -25,9 +25,9 @@ WARM = {
     "/live": 3,
     "/folder": 3,
     "/folder/page-3": 2,
-    "/tag/t": 3,  # nodes and photos
+    "/tag/t": 4,  # nodes, photos and the description
     "/author/ann": 3,  # posts and photos
-    "/none": 5,  # redirects of an old site, suggestions
+    "/none": 6,  # redirects, also those of an old site, and suggestions
     "/sitemap.xml": 1,
 }
 
