@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
+from api.embed import views as embedded
 from cms.accounts.views import AcceptInvitationView, LoginView, NameView, PasswordResetView
 from cms.middleware import HEALTH_CHECKS
 from cms.requests.metrics import scraping
@@ -27,6 +28,7 @@ urlpatterns = [
     # The login page for readers who have an account, because the admin's login page accepts only staff.
     path("log-in", LoginView.as_view(), name="login"),
     path("log-out", auth.LogoutView.as_view(), name="logout"),
+    path("comments/embedded", embedded.discussion, name="comments-embedded"),
     path("comments/", include("marginalia.comments.urls")),
     path("api/", include("api.urls")),
     path("", include("reader.urls")),

@@ -79,17 +79,27 @@ def visible(keys: list[str]) -> Iterable[EmbeddedPage]:
     return [page for page in pages if is_registered(origin_of(page.address))]
 
 
+def find(address: PageAddress) -> EmbeddedPage | None:
+    """Return the stored page with this address, or None if it has no comments yet."""
+    return next(iter(visible([address.pk])), None)
+
+
+def unsaved(address: PageAddress, title: str = "") -> EmbeddedPage:
+    """Return a page that isn't stored yet."""
+    return EmbeddedPage(pk=address.pk, address=address.text, title=one_line(title)[:MAX_TITLE], created=now())
+
+
 def get(address: PageAddress) -> EmbeddedPage:
     """Return the page with this address, or an unsaved page if it has no comments yet."""
-    unsaved = EmbeddedPage(pk=address.pk, address=address.text, title="", created=now())
-    return next(iter(visible([address.pk])), unsaved)
+    return find(address) or unsaved(address)
 
 
 def get_or_create(address: PageAddress, title: str) -> EmbeddedPage:
     """Return the page with this address. If it isn't stored yet, store it with `title`."""
+    page = unsaved(address, title)
     database()[EMBEDDED_PAGES].update_one(
-        {"_id": address.pk},
-        {"$setOnInsert": {"address": address.text, "title": one_line(title)[:MAX_TITLE], "created": now()}},
+        {"_id": page.pk},
+        {"$setOnInsert": {"address": page.address, "title": page.title, "created": page.created}},
         upsert=True,
     )
     return get(address)

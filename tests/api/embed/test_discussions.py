@@ -4,6 +4,7 @@ import json
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.test import Client
 from django.urls import reverse
 
 from api.models import EmbeddedPage
@@ -177,5 +178,20 @@ def test_page_is_hidden_when_its_site_is_no_longer_registered(browser, settings)
     permalink = reverse("comments-url-redirect", args=[target().label, target().pk, slug])
     response = browser.client.get(permalink)
     assert response["Location"] == f"{PAGE}?comments=threaded.at.{slug}#c-{slug}"
-    settings.EMBED = {"ORIGINS": []}
+    settings.EMBED = {"ORIGINS": [], "KEYS": []}
     assert browser.client.get(permalink).status_code == 404
+
+
+def test_separate_page_stores_nothing_before_the_first_comment(browser):
+    url = f"{reverse('comments-embedded')}?page={PAGE}&title=Seven"
+    shown = browser.client.get(url)
+    assert (shown.status_code, "no-store" in shown["Cache-Control"]) == (200, True)
+    assert "Comments on “Seven”" in shown.content.decode()
+    assert not EmbeddedPage.objects.exists()
+    assert Client(enforce_csrf_checks=True).post(url).status_code == 403
+    sent = browser.client.post(url)
+    assert sent["Location"] == reverse("comments-form", args=[target().label, target().pk])
+    assert browser.client.get(sent["Location"]).status_code == 200
+    assert browser.client.get(url)["Location"] == reverse("comments-discussion", args=[target().label, target().pk])
+    for address in WRONG_ADDRESSES:
+        assert browser.client.get(reverse("comments-embedded"), {"page": address}).status_code == 404
