@@ -264,8 +264,9 @@ API = {
     "CHANGES_DAYS": env.API_CHANGES_DAYS,
 }
 
-# The sites whose pages can embed discussions (docs/how-to/embed-comments.md).
-EMBED = {"ORIGINS": env.EMBED_ORIGINS}
+# The sites whose pages can embed discussions, and the keys with which they sign the tokens of their logged-in readers
+# (docs/how-to/embed-comments.md).
+EMBED = {"ORIGINS": env.EMBED_ORIGINS, "KEYS": env.EMBED_KEYS}
 
 FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.RefusingUploadHandler"]
 # The maximum size of a form in bytes. It is at least four times the maximum text size, because a form for resolving a

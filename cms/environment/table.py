@@ -67,6 +67,7 @@ class Environment(BaseModel):
     API_WRITES_PER_MINUTE: int = Field(120, ge=1, le=100_000)
     API_CHANGES_DAYS: int = Field(90, ge=1, le=3_650)
     EMBED_ORIGINS: values.Origins = []
+    EMBED_KEYS: values.SignOnKeys = []
     CSRF_TRUSTED_ORIGINS: values.Origins = []
     HSTS_SECONDS: int = Field(31_536_000, ge=0, le=315_360_000)
     HSTS_SUBDOMAINS: bool = False

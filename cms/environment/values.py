@@ -3,6 +3,7 @@
 Each check returns the value or raises a ValueError. The error message is appended to the variable's name.
 """
 
+import base64
 import importlib.util
 import ipaddress
 import os
@@ -97,6 +98,22 @@ def _token(value: str) -> str:
     if len(value) < 20 or not value.isascii():
         raise ValueError("must have at least 20 ASCII characters, because a guessed token grants access")
     return value
+
+
+def _sign_on_key(value: str) -> str:
+    algorithm, _colon, key = value.partition(":")
+    if algorithm == "HS256" and len(key) >= 32 and key.isascii():
+        return value
+    try:
+        if algorithm == "EdDSA" and len(base64.b64decode(key, validate=True)) == 32:
+            return value
+    except ValueError:
+        pass
+    # Don't repeat the value, because it can contain a secret.
+    raise ValueError(
+        "must list keys such as HS256: and a secret of at least 32 ASCII characters, or EdDSA: and the 32 bytes of an "
+        "Ed25519 public key in Base64"
+    )
 
 
 def _write_concern(value: str) -> str | int:
@@ -206,6 +223,7 @@ Emails = Annotated[list[Annotated[str, AfterValidator(_email)]], _CommaSeparated
 Sender = Annotated[str, AfterValidator(_sender)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 Token = Annotated[str, AfterValidator(_token)]
+SignOnKeys = Annotated[list[Annotated[str, AfterValidator(_sign_on_key)]], _CommaSeparated]
 WriteConcern = Annotated[str | int, BeforeValidator(_write_concern)]
 DatabaseName = Annotated[str, AfterValidator(_database_name)]
 MongodbUri = Annotated[str, AfterValidator(_mongodb_uri)]

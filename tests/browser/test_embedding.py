@@ -1,9 +1,11 @@
 """A discussion on a page of another origin, under a strict Content-Security-Policy and without cookies."""
 
 import gzip
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import jwt
 import pytest
 from django.contrib.staticfiles import finders
 from playwright.sync_api import Page, expect
@@ -20,12 +22,14 @@ from tests.browser.test_barriers import RUN, axe
 
 __all__ = ["axe"]
 
+SECRET = "a secret that both sites know, and nobody else"
+
 
 @pytest.fixture
 def other(mongo, rules, settings, server) -> Iterator[OtherSite]:
     """Another site whose origin is registered."""
     with embedding.serve(server) as site:
-        settings.EMBED = {"ORIGINS": [site.url]}
+        settings.EMBED = {"ORIGINS": [site.url], "KEYS": [f"HS256:{SECRET}"]}
         yield site
 
 
@@ -125,11 +129,42 @@ def test_permalink_leads_to_the_comment(browsing, other, server, rules):
 
 
 def test_unregistered_site_shows_an_error(browsing, other, settings):
-    settings.EMBED = {"ORIGINS": []}
+    settings.EMBED = {"ORIGINS": [], "KEYS": []}
     page = browsing()
     page.expected += ["CORS", "ERR_FAILED"]
     page.goto(f"{other.url}/posts/7/")
     expect(page.get_by_text("Comments can't be loaded.")).to_be_visible()
+
+
+def token(**claims: object) -> str:
+    return jwt.encode({"aud": "marginalia", "exp": time.time() + 600, **claims}, SECRET, "HS256")
+
+
+def test_moderator_signed_on_by_the_other_site_approves_and_deletes(browsing, other, rules):
+    rules(MODE="hold-all")
+    reader = browsing()
+    reader.goto(f"{other.url}/posts/7/")
+    post(reader, "Please let me in")
+    expect(reader.get_by_text("waiting for approval").first).to_be_visible()
+    other.attributes = f' token="{token(sub="7", name="Mona", moderator=True)}"'
+    moderator = browsing()
+    moderator.goto(f"{other.url}/posts/7/")
+    moderator.get_by_role("button", name="Approve: Ann").click()
+    expect(moderator.get_by_role("button", name="Reply to Ann")).to_be_visible()
+    expect(moderator.get_by_label("Name")).to_have_count(0)
+    post(moderator, "Welcome", name="")
+    expect(moderator.locator(".comment:focus")).to_contain_text("Mona")
+    expect(moderator.locator(".comment:focus .badge")).to_have_text("Moderator")
+    moderator.once("dialog", lambda dialog: dialog.accept())
+    moderator.get_by_role("button", name="Delete: Ann").click()
+    expect(moderator.get_by_text("Please let me in")).to_have_count(0)
+    assert moderator.context.cookies() == []
+    other.attributes = f' token="{token(sub="7", name="Mona", exp=1)}"'
+    expired = browsing()
+    expired.expected.append("401")
+    expired.goto(f"{other.url}/posts/7/")
+    expect(expired.get_by_text("Your login has expired.")).to_be_visible()
+    expect(expired.get_by_label("Name")).to_be_visible()
 
 
 @pytest.mark.parametrize("direction", ["ltr", "rtl"])

@@ -248,6 +248,10 @@ WRONG = [
         for value in ("10.0.0.1/8", "10.0.0.0/33", "localhost", "10.0.0.0/8,*")
     ),
     ({"METRICS_TOKEN": "t" * 19}, "METRICS_TOKEN must have at least 20 ASCII characters"),
+    *(
+        ({"EMBED_KEYS": value}, "EMBED_KEYS must list keys")
+        for value in ("x" * 40, "HS256:" + "x" * 31, "EdDSA:" + "x" * 44, "EdDSA:c2hvcnQ=", "RS256:" + "x" * 40)
+    ),
     ({"METRICS_TOKEN": "ü" * 20}, "METRICS_TOKEN must have at least 20 ASCII characters"),
     ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL must be 'DEBUG', "),
     ({"LOG_FORMAT": "xml"}, "LOG_FORMAT must be 'line' or 'json', not 'xml'"),

@@ -68,6 +68,7 @@
   class Refused extends Error {
     constructor(status, problem) {
       super(problem.detail ?? problem.title ?? String(status));
+      this.status = status;
       this.kind = problem.type ?? "";
       /** @type {{field: string, message: string}[]} */
       this.errors = problem.errors ?? [];
@@ -158,10 +159,20 @@
       try {
         this.data = await this.request("GET", "/comments", { query: { page: this.address, cursor: this.cursor } });
       } catch (error) {
-        this.fail(error);
+        if (error instanceof Refused && error.status === 401 && this.token) await this.logOut(error);
+        else this.fail(error);
         return;
       }
       this.render();
+    }
+
+    /** Show the discussion without the token that the site has refused, and report the reason. */
+    async logOut(error) {
+      this.data = null;
+      this.token = "";
+      await this.load();
+      this.status.append(error.message);
+      this.dispatchEvent(new CustomEvent("marginalia-login-expired", { bubbles: true }));
     }
 
     /** Report that the discussion can't be loaded. */

@@ -54,7 +54,7 @@ class Browser:
 @pytest.fixture
 def embed(settings, mongo, rules) -> None:
     """Register the other site. Comments need no approval."""
-    settings.EMBED = {"ORIGINS": [ORIGIN]}
+    settings.EMBED = {"ORIGINS": [ORIGIN], "KEYS": []}
 
 
 @pytest.fixture
