@@ -1,15 +1,18 @@
 """The moderation queue by keyboard, with and without JavaScript."""
 
 import re
+from collections import Counter
 
 import pytest
 from django.contrib.auth.models import Permission
 from playwright.sync_api import expect
 
+from cms.testing.build import node
 from marginalia.comments.moderation import pending
-from marginalia.comments.posting import services
+from marginalia.comments.posting import ip_hash, services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, Target, Verdict
+from tests.browser.clicks import Counting
 from tests.support.comments import site
 
 
@@ -138,6 +141,80 @@ def test_spam_wave_is_hidden_and_undone_from_the_queue(browsing, account, target
     expect(page.get_by_role("status")).to_contain_text("Undone: 20 comments are as they were before.")
     assert selectors.count(target) == 11
     assert len(selectors.held()) == 11
+
+
+CASINO = "Hello from {}! Bonus number {} is ready at https://play.casino.example/{}"
+PILLS = "Cheap pills without a prescription, order today and the parcel arrives tomorrow, says customer {} of {}: {}"
+
+
+def spam_wave():
+    """500 spam comments from 40 networks in four discussions, published and pending, with two honest ones among them.
+
+    The honest comments use words and a network of the spam.
+    """
+    blog = node("blog", "news")
+    posts = [Target(site.LABEL, str(node("blog-entry", f"p{n}", parent=blog, title=f"Post {n}"))) for n in range(4)]
+
+    def write(n, name, source, store):
+        posted = store(posts[n % 4], author=CommentAuthor(name), source=source, token=f"wave-{n}-{name}")
+        network = ip_hash.hash_network(f"198.51.{n % 40}.0/24")
+        ip_hash.record(posts[n % 4], (posted.comment or posted.held).slug, network, (network,))
+
+    for n in range(500):
+        text = (CASINO, PILLS)[n // 2 % 2].format(n, n % 7, n)
+        write(n, f"Guest {n}", text, services.post if n % 2 else services.hold)
+        if n == 250:
+            write(n, "Ann", "Is the casino in this story a real place?", services.hold)
+            write(n, "Bob", "My grandmother sold pills without a prescription, and this is well told.", services.post)
+
+
+def stored_states(mongo):
+    """Return the states of all published and queued comments as they are stored."""
+    return {
+        (collection, comment["slug"]): comment["state"]
+        for collection in ("comments", "comments.pending")
+        for comment in mongo[collection].find({}, {"slug": 1, "state": 1})
+    }
+
+
+@pytest.mark.slow
+def test_spam_wave_of_500_is_cleared_with_seven_clicks_and_undone_with_six(browsing, account, mongo, rules):
+    spam_wave()
+    before = stored_states(mongo)
+    page = browsing(account("mona", groups=[]))
+    mona = Counting(page)
+    page.goto("/admin/marginalia_comments/moderation/")
+
+    def press(step, button, outcome):
+        mona.click(step, button)
+        expect(page).to_have_url(re.compile("/decisions/"))
+        site.work()  # a large decision may be left to the worker
+        expect(page.get_by_role("status")).to_contain_text(outcome)
+
+    for likeness in ("Links to a domain", "Similar text"):
+        mona.click("clear", page.get_by_role("link", name="All like this…").first)
+        row = page.get_by_role("listitem").filter(has_text=likeness).first
+        press("clear", row.get_by_role("button", name="Mark 250 comments as spam"), "250 comments were hidden.")
+        mona.click("clear", page.get_by_role("link", name="Back to the queue"))
+    expect(page.locator(".comments-case")).to_contain_text("Is the casino in this story a real place?")
+    mona.click("clear", page.get_by_role("button", name="Approve", exact=True))
+    expect(page.get_by_text("No comments are pending")).to_be_visible()
+    states = Counter((collection, state) for (collection, _slug), state in stored_states(mongo).items())
+    assert states == {
+        ("comments", "public"): 2,
+        ("comments", "removed"): 250,
+        ("comments.pending", "approved"): 1,
+        ("comments.pending", "spam"): 250,
+    }
+
+    for n in range(2):
+        mona.click("undo", page.get_by_role("link", name="Bulk decisions"))
+        mona.click("undo", page.locator(".comments-list tbody a").nth(n))
+        press("undo", page.get_by_role("button", name="Undo"), "Undone: 250 comments are as they were before.")
+    # Only the honest comment that was approved meanwhile is different.
+    changed = {key: state for key, state in stored_states(mongo).items() if before.get(key) != state}
+    assert sorted(changed.values()) == ["approved", "public"]
+    assert mona.counts == {"clear": [7, 0], "undo": [6, 0]}
 
 
 def test_ban_is_previewed_before_it_hides_comments(browsing, account, target):
