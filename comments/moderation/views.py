@@ -20,7 +20,7 @@ from marginalia.comments.posting.change_views import confirmation_page, get_or_p
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import selectors
 from marginalia.comments.reading.lists import ANCHOR
-from marginalia.comments.reading.views import comment_url, get_comment_or_404
+from marginalia.comments.reading.views import comment_url, discussion_url, get_comment_or_404
 from marginalia.comments.types import Comment, Target
 from marginalia.comments.views import get_target_or_404, page, personal
 
@@ -110,7 +110,7 @@ def manage(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     if is_form and form.is_valid():
         is_open = form.cleaned_data["is_open"] if "is_open" in form.changed_data else None
         actions.change_discussion(sender, target, is_open=is_open, **form.changes())
-        return HttpResponseRedirect(f"{obj.get_absolute_url()}#{ANCHOR}")
+        return HttpResponseRedirect(f"{discussion_url(target, obj)}#{ANCHOR}")
     if request.method == "POST" and not is_form:
         if "unpin" in request.POST:
             actions.change_discussion(sender, target, pinned="")

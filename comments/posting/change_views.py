@@ -23,7 +23,7 @@ from marginalia.comments.posting.services import Refused, Sender
 from marginalia.comments.posting.views import TOO_OLD, is_forged
 from marginalia.comments.reading import selectors
 from marginalia.comments.reading.lists import ANCHOR
-from marginalia.comments.reading.views import comment_url, get_comment_or_404
+from marginalia.comments.reading.views import comment_url, discussion_url, get_comment_or_404
 from marginalia.comments.types import Comment, HeldComment
 from marginalia.comments.views import get_target_or_404, page, personal
 
@@ -63,7 +63,7 @@ def delete(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
     """Let authors delete their recent comments, and let moderators delete any comment."""
     comment, obj = _get_comment(request, label, pk, slug)
     if isinstance(comment, Comment) and comment.removed:
-        return HttpResponseRedirect(obj.get_absolute_url())
+        return HttpResponseRedirect(discussion_url(comment.target, obj))
     sender = Sender(request, sent_comments(request))
     if request.method == "POST":
         try:
@@ -134,7 +134,7 @@ def _url_after_deletion(comment: Comment | HeldComment, obj: Model) -> str:
     with contextlib.suppress(CommentNotFound):
         if comment.parent and not selectors.get(comment.target, comment.parent).removed:
             return comment_url(comment.target, obj, comment.parent)
-    return f"{obj.get_absolute_url()}#{ANCHOR}"
+    return f"{discussion_url(comment.target, obj)}#{ANCHOR}"
 
 
 def _comment_url(comment: Comment | HeldComment, obj: Model) -> str:

@@ -25,7 +25,7 @@ from marginalia.comments.posting.services import Refused, Sender
 from marginalia.comments.posting.spam import Submission
 from marginalia.comments.posting.tokens import BadToken, FormToken, SentComment
 from marginalia.comments.reading import selectors
-from marginalia.comments.reading.views import comment_url
+from marginalia.comments.reading.views import comment_url, discussion_url
 from marginalia.comments.types import Comment, PostResult, Target
 from marginalia.comments.views import GONE, error_page, get_target_or_404, page, personal
 
@@ -202,7 +202,7 @@ def _redirect_to_comment(request: HttpRequest, token: FormToken, obj: Model, pos
     if posted.comment:
         url = comment_url(token.target, obj, slug)
     elif "in_place" in request.POST:
-        page_url = comment_url(token.target, obj, token.parent) if token.parent else obj.get_absolute_url()
+        page_url = comment_url(token.target, obj, token.parent) if token.parent else discussion_url(token.target, obj)
         url = f"{page_url.partition('#')[0]}#{own.waiting_anchor(slug)}"
     else:
         url = own.done_url(token.target, slug)

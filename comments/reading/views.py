@@ -49,7 +49,7 @@ def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpRespo
     target, obj = get_target_or_404(label, pk)
     result = _page_with(target, slug, request.GET.get("order", ""))
     if not any(comment.slug == slug and comment.removed for comment in result.comments):
-        return HttpResponseRedirect(_page_url(obj, result, slug))
+        return HttpResponseRedirect(_page_url(obj.get_absolute_url(), result, slug))
     if all(comment.removed for comment in selectors.subdiscussion(target, slug).comments):
         return page(request, target, "gone", {"obj": obj}, status=410)
     return HttpResponseRedirect(reverse("comments-thread", args=[label, pk, slug]))
@@ -66,13 +66,23 @@ def old_permalink(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     return HttpResponseRedirect(comment_url(target, obj, slug) if slug else obj.get_absolute_url())
 
 
+def discussion_url(target: Target, obj: Model) -> str:
+    """Return the URL of the page on this site that shows the discussion.
+
+    This is the object's own page, unless that page belongs to another site. Redirect to this URL after a form was sent,
+    because the site's Content-Security-Policy doesn't allow forms to lead to other sites.
+    """
+    url: str = obj.get_absolute_url()
+    return url if url.startswith("/") else reverse("comments-discussion", args=[target.label, target.pk])
+
+
 def comment_url(target: Target, obj: Model, slug: str) -> str:
     """Return the URL of a comment on the page that contains it.
 
     If the page can't be determined at the moment, return the permalink.
     """
     try:
-        return _page_url(obj, selectors.permalink(target, slug), slug)
+        return _page_url(discussion_url(target, obj), selectors.permalink(target, slug), slug)
     except CommentError:
         return reverse("comments-url-redirect", args=[target.label, target.pk, slug])
 
@@ -84,8 +94,8 @@ def _page_with(target: Target, slug: str, order: str) -> Page:
         raise Http404(_("This comment doesn't exist.")) from error
 
 
-def _page_url(obj: Model, result: Page, slug: str) -> str:
-    url = paging.url_with_part(obj.get_absolute_url(), paging.parameter_for(result, slug))
+def _page_url(page_url: str, result: Page, slug: str) -> str:
+    url = paging.url_with_part(page_url, paging.parameter_for(result, slug))
     return f"{url}#c-{slug.rpartition('/')[2]}"
 
 

@@ -12,6 +12,7 @@ from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Target
 from tests.api.embed.conftest import KEY, ORIGIN, PAGE, Browser
+from tests.support.comments import site
 from tests.support.concurrency import run_concurrently
 
 
@@ -195,3 +196,13 @@ def test_separate_page_stores_nothing_before_the_first_comment(browser):
     assert browser.client.get(url)["Location"] == reverse("comments-discussion", args=[target().label, target().pk])
     for address in WRONG_ADDRESSES:
         assert browser.client.get(reverse("comments-embedded"), {"page": address}).status_code == 404
+
+
+def test_forms_on_this_site_lead_to_the_discussion_on_this_site(browser, moderator):
+    parent = browser.post("The first").json()["comment"]["slug"]
+    own_page = reverse("comments-discussion", args=[target().label, target().pk])
+    sent = site.post(browser.client, target(), "Without a script", parent=parent)
+    assert sent["Location"].startswith(f"{own_page}?comments=threaded.at.{parent}/")
+    browser.client.force_login(moderator)
+    done = browser.client.post(reverse("comments-delete", args=[target().label, target().pk, parent]))
+    assert done["Location"] == f"{own_page}#comments"
