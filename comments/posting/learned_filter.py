@@ -18,12 +18,11 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from marginalia.comments import conf
+from marginalia.comments import conf, terms
 from marginalia.comments.backends import backend
 from marginalia.comments.posting.spam import SpamHit, SpamRule, Submission
 from marginalia.comments.types import Comment, HeldComment, Verdict
-from marginalia.markup.characters import IDEOGRAPHS, UNSPACED, scrub
-from marginalia.markup.text import fold
+from marginalia.markup.characters import scrub
 from marginalia.mongo.clock import now
 
 # All comments have this feature, so its counts are the numbers of approved comments and of spam comments.
@@ -39,7 +38,6 @@ MAX_TELLING = 20
 STRENGTH = 1.0
 # How many words the reason for holding a comment contains.
 MAX_SHOWN = 5
-_WORD = re.compile(rf"[{IDEOGRAPHS}{UNSPACED}]+|[^\W_{IDEOGRAPHS}{UNSPACED}]{{2,40}}")
 _LINK = re.compile(r"<a\s[^>]*href=[\"']?([^\"'\s>]+)", re.IGNORECASE)
 
 
@@ -131,12 +129,8 @@ def _weight(counted: Mapping[str, int], every: Mapping[str, int]) -> float:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield the folded words of a text, and the pairs of neighboring characters in scripts without spaces."""
-    for word in _WORD.findall(fold(scrub(text))):
-        if re.match(f"[{IDEOGRAPHS}{UNSPACED}]", word):
-            yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
-        else:
-            yield word
+    """Return the words of a text that have more than one letter, without invisible characters."""
+    return (word for word in terms.split(scrub(text)) if len(word) > 1)
 
 
 def _domains(links: Iterable[str]) -> Iterator[str]:

@@ -34,13 +34,6 @@ def decided(hold):
         pending.approve(hold(HONEST.format(n=n), f"honest-token-{n}").id, by="1")
 
 
-def probability(text: str) -> float | None:
-    rule = LearnedFilter()
-    sent = submission(text)
-    found = rule.estimate(rule.features(sent.name, sent.source, sent.html, now()))
-    return found.probability if found else None
-
-
 def test_spam_is_held_with_the_words_that_weighed_most(decided):
     judgement = spam.judge(submission("Our casino has a bonus for you"))
     (reason,) = judgement.held_by
@@ -108,6 +101,13 @@ def test_text_without_spaces_is_compared_by_pairs_of_characters():
     assert values == ["赌场", "场奖", "奖金"]
 
 
+def test_words_are_compared_without_invisible_characters_and_single_letters():
+    values = [
+        f.value for f in LearnedFilter().features("", "A ca\u202esi\u200bno, a CASINO!", "", now()) if f.kind == "word"
+    ]
+    assert values == ["casino"]
+
+
 def test_link_to_a_broken_address_is_ignored():
     html = '<a href="http://[broken">x</a> <a href="https://www.casino.example/a">y</a>'
     values = [f.value for f in LearnedFilter().features("", "x", html, now()) if f.kind == "link"]
@@ -115,8 +115,9 @@ def test_link_to_a_broken_address_is_ignored():
 
 
 def test_filter_reads_with_one_command(decided, commands):
+    features = LearnedFilter().features("Ann", "Our casino has a bonus for you", "", now())
     with commands.recorded():
-        probability("Our casino has a bonus for you")
+        assert LearnedFilter().estimate(features).probability > 0.9
     assert [event.command_name for event in commands.sent] == ["find"]
 
 
