@@ -51,6 +51,8 @@ class RedirectForm(forms.Form):
         if stored:
             self.fields["url"].widget.attrs["readonly"] = True
             self.fields["url"].help_text = ""
+        else:
+            self.fields["url"].widget.attrs["autofocus"] = True
 
     def make_action(self, user: Any) -> SaveRedirect:
         """Return the action that saves the form."""

@@ -35,7 +35,7 @@ class TagForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=LONGEST,
-        widget=AdminTextInputWidget(attrs={"autocomplete": "off"}),
+        widget=AdminTextInputWidget(attrs={"autocomplete": "off", "autofocus": True}),
         help_text=gettext_lazy("A new name changes the tag on all pages and photos. The old URL redirects."),
     )
     description = forms.CharField(

@@ -1,5 +1,7 @@
 """Redirects that editors add, change, test, import and delete."""
 
+import re
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
@@ -259,3 +261,8 @@ def test_authors_cannot_manage_redirects(page, author, mongo):
     assert author.client.post(IMPORT, {"text": "/one,/new\n", "import": "x"}).status_code == 403
     assert mongo[MANUAL_REDIRECTS].count_documents({}) == 0
     assert mongo[NODES].count_documents({}) == 1
+
+
+def test_old_url_has_the_focus(ann):
+    """Otherwise, the first character of a typed URL, "/", would open the search."""
+    assert re.search(r'<input[^>]* name="url"[^>]* autofocus', ann.client.get(ADD).content.decode())

@@ -1,5 +1,7 @@
 """The list of tags in the admin, and the form in which tags are described, renamed and merged."""
 
+import re
+
 import pytest
 
 from cms.testing import build
@@ -213,6 +215,11 @@ def test_authors_cannot_manage_tags(blog, author):
     assert author.client.get(LIST).status_code == 403
     assert author.client.post(form_url("paper"), {"name": "vellum"}).status_code == 403
     assert "/admin/tags/" not in author.client.get("/admin/").content.decode()
+
+
+def test_name_of_the_tag_has_the_focus(blog, editor):
+    html = editor().client.get(form_url("paper")).content.decode()
+    assert re.search(r'<input[^>]* name="name"[^>]* autofocus', html)
 
 
 def test_unknown_tag_returns_404(mongo, editor):
