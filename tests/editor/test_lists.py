@@ -22,6 +22,8 @@ from tests.support.commands import explain, stages
 from tests.support.nodes.photo_build import document, gallery, upload
 
 LIST = "/admin/nodes/node/"
+PHOTOS = "/admin/nodes/photo/"
+FILES = "/admin/nodes/file/"
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 
 
@@ -73,6 +75,17 @@ def test_list_says_which_spelling_was_searched(site, editor):
 )
 def test_list_is_filtered_by_state_type_and_words(site, editor, query, expected):
     assert titles(editor(), **query) == expected
+
+
+def test_empty_list_says_what_to_do(mongo, editor):
+    client = editor().client
+    for address, empty, filtered in (
+        (LIST, "There are no pages yet. Press Add to create the first one.", "No pages match all these filters."),
+        (PHOTOS, "There are no photos yet. Upload the first photo above.", "No photos match all these filters."),
+        (FILES, "There are no files yet. Upload the first file above.", "No files match all these filters."),
+    ):
+        assert empty in client.get(address).content.decode()
+        assert filtered in client.get(address, {"state": "live"}).content.decode()
 
 
 def test_each_filter_in_use_has_a_chip_that_removes_it(site, editor):
