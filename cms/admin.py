@@ -30,11 +30,20 @@ class RolesField(forms.ModelMultipleChoiceField):
         return f"{group.name}: {description}" if description else group.name
 
 
+class RoleFilter(admin.RelatedFieldListFilter):
+    """A filter by group, named like the roles in the rest of the interface."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = gettext("role")
+
+
 class AccountAdmin(CheckedLists, UserAdmin):
     """The admin pages for accounts. Accounts are added by inviting people."""
 
     list_title = _("People")
     list_display = ("username", "state", "name", "email")
+    list_filter = ("is_active", ("groups", RoleFilter))
     form = AccountForm
     add_form = InvitationForm
     filter_horizontal = ()
