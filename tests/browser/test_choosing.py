@@ -42,6 +42,11 @@ ENTERED = """(box, typed) => {
     window.letThrough();
 }"""
 
+IS_UNCOVERED = """(element) => {
+    const box = element.getBoundingClientRect();
+    return element.contains(document.elementFromPoint(box.x + 5, box.bottom - 5));
+}"""
+
 
 @pytest.mark.slow
 def test_enter_ignores_stale_suggestions(ann):
@@ -165,3 +170,15 @@ def test_fields_and_inserts_are_filled_by_title(browsing, account):
         assert kept(stew)["goes_with"] is None
         # The form stores the typed text, although the type no longer exists afterwards.
         ann.close()
+
+
+def test_form_of_a_redirect_shows_all_suggestions(ann):
+    for number in range(3):
+        node(slug=f"lake-{number}", title=f"Lake {number}")
+    ann.goto("/admin/redirects/add/")
+    ann.get_by_label("New URL").press_sequentially("Lake")
+    options = ann.locator(".chooser-list").get_by_role("option")
+    expect(options).to_have_count(3)
+    assert options.last.evaluate(IS_UNCOVERED)
+    options.last.click()
+    expect(ann.get_by_label("New URL")).to_have_value("/lake-0")
