@@ -68,6 +68,10 @@ def _pin(sender: Sender, comment: Comment, rev: int) -> None:
     actions.change_discussion(sender, comment.target, pinned=comment.slug)
 
 
+def _unpin(sender: Sender, comment: Comment, rev: int) -> None:
+    actions.change_discussion(sender, comment.target, pinned="")
+
+
 # The question, the text of the button, and the function, by the value of the parameter `do`.
 DECISIONS: dict[str, tuple[str | Promise, str | Promise, Callable[[Sender, Comment, int], None]]] = {
     "hide": (gettext_lazy("Hide this comment?"), gettext_lazy("Hide"), _hide),
@@ -75,6 +79,7 @@ DECISIONS: dict[str, tuple[str | Promise, str | Promise, Callable[[Sender, Comme
     "lock": (gettext_lazy("Lock this thread, so that nobody can reply?"), gettext_lazy("Lock thread"), _lock),
     "unlock": (gettext_lazy("Unlock this thread?"), gettext_lazy("Unlock thread"), _unlock),
     "pin": (gettext_lazy("Show this comment above all others?"), gettext_lazy("Pin"), _pin),
+    "unpin": (gettext_lazy("Unpin this comment?"), gettext_lazy("Unpin"), _unpin),
 }
 
 

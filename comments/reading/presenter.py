@@ -83,6 +83,7 @@ class Flags(NamedTuple):
     # True for comments whose thread is locked, but not for the replies in the thread.
     is_locked: bool
     may_moderate: bool
+    is_pinned: bool
 
 
 @dataclass(frozen=True)
@@ -237,6 +238,7 @@ class Presenter:
             comment.kind is not Kind.COMMENT,
             comment.slug in self.restrictions.locked,
             self.may_moderate,
+            comment.slug == self.restrictions.pinned,
         )
 
     def values(self, comment: Comment, flags: Flags) -> dict[str, str]:

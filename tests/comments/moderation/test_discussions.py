@@ -127,6 +127,14 @@ def test_pinned_comment_is_shown_above_the_others(post_page, client, comment, mo
     moderator.post(f"{url}?do=pin")
     assert 'class="comments-pinned"' in shown(client, post_page)
     assert shown(client, post_page).count(f'id="c-{comment.part}"') == 1
+    assert "?do=unpin" in shown(moderator, post_page)
+    moderator.post(f"{url}?do=unpin")
+    assert 'class="comments-pinned"' not in shown(client, post_page)
+    assert "?do=unpin" not in shown(moderator, post_page)
+
+
+def test_removed_comment_is_not_shown_as_pinned(post_page, client, comment, moderator):
+    moderator.post(reverse("comments-moderate", args=[post_page.label, post_page.pk, comment.slug]) + "?do=pin")
     services.remove(post_page, comment.slug)
     assert 'class="comments-pinned"' not in shown(client, post_page)
 
