@@ -42,8 +42,7 @@ class BatchPages:
             if selection is None:
                 raise Http404
             verdict = VERDICTS.get(request.POST.get("verdict", ""), Verdict.SPAM)
-            what = "" if by == TEXT else by
-            batch = batches.hide(Sender(request, ()), selection, verdict=verdict, what=what)
+            batch = batches.hide(Sender(request, ()), selection, verdict=verdict, what=by)
             return HttpResponseRedirect(batch_url(batch))
         rows = [_likeness(likeness, comment.target, slug) for likeness in batches.likenesses(comment)]
         context = {"comment": comment, "text": SafeString(comment.html), "rows": rows, "state": "alike"}
@@ -76,19 +75,27 @@ def batch_url(batch: Batch) -> str:
 
 def _row(batch: Batch) -> dict[str, Any]:
     """Return the template context of a decision."""
-    kind, _colon, value = batch.what.partition(":")
-    what = bans.describe(bans.Term(TermKind(kind), value)) if kind in LABELS else ""
     accounts = get_user_model()
     moderator = accounts._default_manager.filter(pk=batch.by).first() if batch.by else None
     return {
         "batch": batch,
         "url": batch_url(batch),
-        "what": f"{LABELS[TermKind(kind)]}: {what}" if what else _("Selected comments"),
+        "what": _describe(batch.what),
         "moderator": moderator or batch.by,
         "done": batch.total - batch.left,
         "is_undone": batch.state is BatchState.UNDONE,
         "is_undoing": batch.state is BatchState.UNDOING,
     }
+
+
+def _describe(what: str) -> str:
+    """Return what the comments of a decision have in common, for moderators."""
+    kind, _colon, value = what.partition(":")
+    if kind == TEXT:
+        return _("Similar text")
+    if kind in LABELS:
+        return f"{LABELS[TermKind(kind)]}: {bans.describe(bans.Term(TermKind(kind), value))}"
+    return _("Selected comments")
 
 
 def _likeness(likeness: batches.Likeness, target: Target, slug: str) -> dict[str, Any]:

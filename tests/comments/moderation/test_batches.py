@@ -57,6 +57,7 @@ def test_all_like_a_pending_comment_are_decided_and_undone_at_once(staff, wave):
     assert public(wave) == ["An honest answer"]
     assert [h.source for h in selectors.held()] == ["An honest question"]
     assert len(selectors.held(verdict=Verdict.SPAM)) == 4
+    assert "8 · Similar text" in staff.get(reverse("admin:marginalia_comments_moderation_batches")).content.decode()
     (batch,) = batches.find(limit=9)
     staff.post(reverse("admin:marginalia_comments_moderation_batch", args=[batch.id]))
     assert len(public(wave)) == 5
