@@ -181,7 +181,7 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
         return self._page(request, "published", _("Published comments"), **context)
 
     def comment(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-        """Show a comment and its history. On POST, remove, restore or edit the comment, or delete its flags."""
+        """Show a comment and its history. On POST, change the comment or its flags."""
         target = Target(label, pk)
         comment = selectors.get(target, slug)
         is_reshown = forms.RESHOW in request.POST
@@ -214,6 +214,8 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
         try:
             if "remove" in request.POST:
                 services.delete(sender, comment, rev=rev)
+            elif "spam" in request.POST:
+                actions.mark_spam(sender, comment.target, comment.slug, rev=rev)
             elif "restore" in request.POST:
                 actions.restore(sender, comment.target, comment.slug, rev=rev)
             elif "edit" in request.POST:

@@ -295,6 +295,14 @@ def test_comment_is_edited_removed_and_restored_with_its_history(staff, post_pag
     assert selectors.get(post_page, comment.slug).source == "Second"
 
 
+def test_filter_learns_from_a_comment_marked_as_spam_on_its_page(staff, post_page, mongo):
+    comment = services.post(post_page, author=CommentAuthor("Ann"), source="Casino", token="a").comment
+    assert 'name="spam"' in staff.get(comment_url(comment)).content.decode()
+    staff.post(comment_url(comment), {"spam": "1", "rev": comment.rev})
+    assert selectors.get(post_page, comment.slug).removed
+    assert mongo["comments.lessons"].count_documents({"kind": "spam"}) == 1
+
+
 def test_stale_edit_by_a_moderator_keeps_the_text(staff, post_page):
     comment = services.post(post_page, author=CommentAuthor("Ann"), source="First", token="a").comment
     services.edit(post_page, comment.slug, source="Theirs", rev=1, token="t")
