@@ -68,6 +68,10 @@ def add_comments(counts: Sequence[int] = ()) -> None:
             db.comments.insert_many(batch[:BATCH], ordered=False)
             del batch[:BATCH]
     db.discussions.insert_many(discussions, ordered=False)
+    backend = MongoBackend()
+    for post in posts:
+        target = Target("nodes.node", str(post))
+        backend.repair(target, list(backend.audit(target)))  # writes the catalogue
 
 
 def _comments(count: int, start: datetime) -> Iterator[dict[str, Any]]:

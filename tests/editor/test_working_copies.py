@@ -230,7 +230,7 @@ def test_several_unsaved_pages_are_offered_in_one_list(mongo, editor):
     for title in range(number):
         type_into(ann, ann.open(ADD), title=f"Page {title}")
     offered = page(ann, ADD)
-    assert offered.count("<summary>") - page(ann, ADD.replace("basic-page", "folder")).count("<summary>") == 1
+    assert "Unsaved pages:" not in page(ann, ADD.replace("basic-page", "folder"))
     assert re.search(r"Unsaved pages:\s*<span data-count>7</span>", offered)
     assert [offered.count(words) for words in ("You have an unsaved page", "Continue editing", ">Discard<")] == [7] * 3
 

@@ -154,7 +154,7 @@ def send(world: World, thing: Thing, action: str, kind: str) -> bool:
             world.ask(kind, f"{library}{thing.id}/trash/", {"nonce": nonce})
         case "replace":
             file = SimpleUploadedFile("new.jpg", by_action.PICTURE, "image/jpeg")
-            world.ask(kind, f"{library}{thing.id}/replace/", {"file": file})
+            world.ask(kind, f"{library}{thing.id}/replace/?seen={nonce}", {"file": file})
         case _:
             world.ask(kind, library, {**bulk, "action": action.removesuffix(" in bulk"), "confirmed": "1"})
     return by_action.is_done(world, action, before, stored(thing.id))

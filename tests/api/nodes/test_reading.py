@@ -174,7 +174,7 @@ def test_site_tree_tags_and_authors_are_returned(visitor, blog):
     build.node("blog", "dark", title="Dark", published=None)
     assert visitor.read("/site")["menu"] == [{"title": "News", "url": "/news", "node": str(blog)}]
     assert [(one["id"], one["path"]) for one in visitor.read("/tree")["items"]] == [(str(blog), "/news")]
-    assert visitor.read("/tags")["items"] == [{"name": "one", "count": 1, "path": "/tag/one"}]
+    assert visitor.read("/tags")["items"] == [{"name": "one", "description": "", "count": 1, "path": "/tag/one"}]
     assert [(one["name"], one["path"]) for one in visitor.read("/authors")["items"]] == [("Ines", "/author/ines")]
 
 

@@ -44,6 +44,7 @@ def stored_discussion(backend, target, length, gaps, shared, seed):
     where = read_place(backend.store.discussions.find(target))
     if documents:
         backend.store.layouts.of(where).copy(where, documents)
+        backend.repair(target, list(backend.audit(target)))  # writes the catalogue
     return [(document["number"], document["slug"]) for document in sorted(documents, key=audit.in_time)]
 
 
