@@ -181,8 +181,8 @@ def _version_late() -> None:
 def _with_version(entry: Any, versions: Any) -> Any:
     original = getattr(entry, "original", entry)
 
-    def make(site_versions: Any, *rest: Any) -> Any:
-        return original(versions, *rest)
+    def make(site_versions: Any, *rest: Any, **fields: Any) -> Any:
+        return original(versions, *rest, **fields)
 
     make.original = original  # type: ignore[attr-defined]
     make.response = original.response  # type: ignore[attr-defined]
