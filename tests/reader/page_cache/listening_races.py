@@ -488,7 +488,7 @@ def _no_new_epoch() -> None:
         words = stamps._words
         epoch, primary = words[stamps._EPOCH], words[stamps._PRIMARY]
         result = begin_epoch(*arguments)
-        if epoch:
+        if epoch and primary:  # the first epoch may begin before the primary is known
             words[stamps._EPOCH], words[stamps._PRIMARY] = epoch, primary
         return result
 
