@@ -44,7 +44,6 @@ def stored_discussion(backend, target, length, gaps, shared, seed):
     where = read_place(backend.store.discussions.find(target))
     if documents:
         backend.store.layouts.of(where).copy(where, documents)
-        backend.repair(target, list(backend.audit(target)))  # writes the catalogue
     return [(document["number"], document["slug"]) for document in sorted(documents, key=audit.in_time)]
 
 
@@ -68,6 +67,7 @@ def expected_pages(comments, size):
 
 def same_pages(backend, target, length, gaps, shared, seed):
     comments = stored_discussion(backend, target, length, gaps, shared, seed)
+    backend.repair(target, list(backend.audit(target)))  # writes the catalogue
     for form in FORMS:
         backend.convert(target, *form)
         audit.stored(target, "auth_user")
