@@ -85,14 +85,17 @@ def split(source: str) -> list[str]:
 
 def link_domains(html: str) -> list[str]:
     """Return the domains of the links in sanitized HTML, each with its parent domains."""
-    domains = dict[str, None]()
+    return list(dict.fromkeys(domain for host in link_hosts(html) for domain in _domain_and_parents(host)))
+
+
+def link_hosts(html: str) -> Iterator[str]:
+    """Yield the host names of the first MAX_LINKS links in sanitized HTML."""
     for href in _HREF.findall(html)[:MAX_LINKS]:
         try:
             host = urlsplit(unescape(href)).hostname or ""
         except ValueError:  # the URL is malformed, so it leads nowhere
             continue
-        domains.update(dict.fromkeys(_domain_and_parents(host.lower().rstrip("."))))
-    return list(domains)
+        yield host.lower().rstrip(".")
 
 
 def _domain_and_parents(domain: str) -> list[str]:

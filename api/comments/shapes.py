@@ -104,7 +104,7 @@ class Hours(Shape):
 class Restrictions(Shape):
     """What moderators have set for one discussion. Comments by moderators aren't restricted.
 
-    `pinned` is the comment shown above the others, or "". Nobody can reply below the comments in `locked`.
+    `pinned` is the comment shown above the others, or "". No one can reply below the comments in `locked`.
     """
 
     slow_seconds: int
@@ -242,7 +242,7 @@ class Decided(Shape):
 
 
 class BanTerm(Shape):
-    """What is banned.
+    """The kind and the value of a ban.
 
     The value is a user name, a network such as 203.0.113.0/24, an email address, a domain, or words that a comment must
     all contain. A word that ends with * stands for all words that begin with it.

@@ -76,7 +76,7 @@ class SearchForm(forms.Form):
     def can_hide_all(self) -> bool:
         """Return whether all comments that the search finds can be hidden at once.
 
-        A search without filters finds every comment of the site, so nobody should hide them by mistake.
+        A search without filters finds every comment of the site, so they must not be hidden by mistake.
         """
         return not self.cleaned_data["state"] and self.selection() != Selection()
 

@@ -18,7 +18,7 @@ from marginalia.comments.posting import preparation
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, ImportedId, NewComment, State, Target, Verdict
 
-MAX_NAME, MAX_URL = 200, 500
+MAX_URL = 500
 # How many old ids are stored with one command.
 BATCH = 500
 
@@ -131,7 +131,7 @@ class Importer:
             return None
 
     def _author(self, comment: SourceComment) -> CommentAuthor:
-        name = preparation.one_line(comment.name)[:MAX_NAME] or _("Anonymous")
+        name = preparation.one_line(comment.name)[: preparation.MAX_NAME] or _("Anonymous")
         url = preparation.one_line(comment.website)[:MAX_URL]
         is_web = url.startswith(("http://", "https://"))
         return CommentAuthor(name=name, id=self._account(comment.email) or None, url=url if is_web else "")

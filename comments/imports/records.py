@@ -10,7 +10,7 @@ class BrokenSource(Exception):
 
 
 class SourceState(StrEnum):
-    """What the other system shows to its readers."""
+    """The state of a comment in the other system."""
 
     PUBLIC = "public"
     PENDING = "pending"

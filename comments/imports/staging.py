@@ -62,6 +62,7 @@ class Staging:
         A comment without a parent in the same discussion is at level 0. So are comments whose parents form a circle.
         """
         self._db.execute("CREATE INDEX by_parent ON comments (parent)")
+        self._db.execute("CREATE INDEX by_level ON comments (level)")
         self._db.execute(
             "UPDATE comments AS c SET level = 0, parent = '' WHERE NOT EXISTS "
             "(SELECT 1 FROM comments p WHERE p.id = c.parent AND p.address = c.address AND p.id != c.id)"

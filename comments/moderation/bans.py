@@ -31,7 +31,7 @@ _check_domain = DomainNameValidator()
 
 @dataclass(frozen=True)
 class Term:
-    """What is banned: a kind of term, and a value that has been checked."""
+    """A kind of term and a checked value, for a ban or a preview of a ban."""
 
     kind: TermKind
     value: str

@@ -76,7 +76,7 @@ def _unpin(sender: Sender, comment: Comment, rev: int) -> None:
 DECISIONS: dict[str, tuple[str | Promise, str | Promise, Callable[[Sender, Comment, int], None]]] = {
     "hide": (gettext_lazy("Hide this comment?"), gettext_lazy("Hide"), _hide),
     "spam": (gettext_lazy("Hide this comment as spam?"), gettext_lazy("Spam"), _mark_spam),
-    "lock": (gettext_lazy("Lock this thread, so that nobody can reply?"), gettext_lazy("Lock thread"), _lock),
+    "lock": (gettext_lazy("Lock this thread, so that no one can reply?"), gettext_lazy("Lock thread"), _lock),
     "unlock": (gettext_lazy("Unlock this thread?"), gettext_lazy("Unlock thread"), _unlock),
     "pin": (gettext_lazy("Show this comment above all others?"), gettext_lazy("Pin"), _pin),
     "unpin": (gettext_lazy("Unpin this comment?"), gettext_lazy("Unpin"), _unpin),

@@ -7,19 +7,18 @@ are stored as keyed hashes, so the collection contains no text from comments.
 """
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from itertools import islice
 from unicodedata import name as character_name
-from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from marginalia.comments import conf, terms
 from marginalia.comments.backends import backend
+from marginalia.comments.notices import reasons
 from marginalia.comments.posting.spam import SpamHit, SpamRule, Submission
 from marginalia.comments.types import Comment, HeldComment, Verdict
 from marginalia.markup.characters import scrub
@@ -38,7 +37,6 @@ MAX_TELLING = 20
 STRENGTH = 1.0
 # How many words the reason for holding a comment contains.
 MAX_SHOWN = 5
-_LINK = re.compile(r"<a\s[^>]*href=[\"']?([^\"'\s>]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -84,11 +82,11 @@ class LearnedFilter(SpamRule):
             html: The text as HTML.
             posted: The time when the comment was sent.
         """
-        links = _LINK.findall(html)
+        domains = (host.removeprefix("www.") for host in terms.link_hosts(html) if host)
         found = (
-            Feature("links", str(min(len(links), 5))),
+            Feature("links", str(min(reasons.links_in(html), 5))),
             Feature("hour", str(posted.hour // 4)),
-            *(Feature("link", domain, domain) for domain in _domains(links)),
+            *(Feature("link", domain, domain) for domain in domains),
             *(Feature("name", word, word) for word in _words(name)),
             *(Feature("script", script) for script in _scripts(source)),
         )
@@ -131,16 +129,6 @@ def _weight(counted: Mapping[str, int], every: Mapping[str, int]) -> float:
 def _words(text: str) -> Iterator[str]:
     """Return the words of a text that have more than one letter, without invisible characters."""
     return (word for word in terms.split(scrub(text)) if len(word) > 1)
-
-
-def _domains(links: Iterable[str]) -> Iterator[str]:
-    for link in links:
-        try:
-            host = urlsplit(link).hostname
-        except ValueError:
-            continue
-        if host:
-            yield host.removeprefix("www.")[:100]
 
 
 def _scripts(text: str) -> Iterator[str]:

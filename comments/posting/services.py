@@ -532,7 +532,7 @@ def restrict(target: Model | Target, **changes: Unpack[RestrictionChanges]) -> N
 
 
 def lock_thread(target: Model | Target, slug: str, *, locked: bool) -> None:
-    """Lock or unlock the thread of a comment. Nobody except moderators can reply in a locked thread.
+    """Lock or unlock the thread of a comment. Only moderators can reply in a locked thread.
 
     Raises:
         CommentNotFound: The comment does not exist.

@@ -14,7 +14,7 @@ from marginalia.comments.types import Verdict
 
 @dataclass(frozen=True)
 class Trust:
-    """What is known about a writer.
+    """The facts that decide whether a writer is trusted.
 
     Attributes:
         public: The number of public comments, counted up to `needed`.

@@ -16,7 +16,7 @@ from nodes.models.dependencies import on_lists
 
 @dataclass(frozen=True)
 class StoredTag:
-    """What is stored about a tag, in addition to the tags of each page.
+    """The stored data of a tag, in addition to the tags of each page.
 
     Attributes:
         renamed_to: The current name of the tag, or "" if `name` is the current name.

@@ -163,7 +163,7 @@ def sort_by_name(section_id: ObjectId) -> None:
 def restore_name_order(section_id: ObjectId) -> None:
     """List a section by name again, if its manual order is the order of names.
 
-    Nodes that another editor moves meanwhile keep their positions, and the section stays sorted manually.
+    Nodes that another editor moves in the meantime keep their positions, and the section stays sorted manually.
     """
     documents = find_ordered(section_id, {}, {"metadata.slug": 1}, 0)
     slugs = [document["metadata"]["slug"] for document in documents]

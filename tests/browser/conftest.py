@@ -19,6 +19,7 @@ from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.core.wsgi import get_wsgi_application
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.browser.axe import AXE
 from tests.browser.explained import bad_plans
 from tests.browser.people import PASSWORD, Browsing
 from tests.support import commands
@@ -111,3 +112,10 @@ def account(mongo) -> Callable[..., Any]:
         return user
 
     return make
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core. A missing file fails the test."""
+    assert AXE.exists(), "The tests need axe-core: `make checkers` installs it."
+    return AXE.read_text(encoding="utf-8")

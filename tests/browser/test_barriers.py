@@ -1,7 +1,6 @@
 """axe-core finds no accessibility problem on any page, in light and dark mode, on a desktop and on a phone."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,32 +12,15 @@ from playwright.sync_api import Page, expect
 from cms.testing.build import PAST, node
 from nodes.services.site import save_settings
 from tests.browser import admin_pages, pages
+from tests.browser.axe import RUN
 from tests.browser.people import DESKTOP, PHONE
 from tests.support.nodes.content import Chapter, Handbook, registered
 from tests.support.nodes.photo_build import gallery, upload
-
-AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
-RUN = """async () => {
-  // The end of one may begin the next: a child's colour follows its parent's.
-  for (let running; (running = document.getAnimations()).length;) await Promise.all(running.map(one => one.finished));
-  const { violations } = await axe.run(document, { resultTypes: ["violations"] });
-  return violations.flatMap(violation => violation.nodes.map(node => {
-    const why = node.any.concat(node.all).map(check => check.message).join("; ");
-    return `${violation.id}: ${node.target} ${node.html.slice(0, 160)}: ${why.slice(0, 200)}`;
-  }));
-}"""
 
 
 @pytest.fixture
 def site(mongo, rules) -> pages.Site:
     return pages.build()
-
-
-@pytest.fixture(scope="session")
-def axe() -> str:
-    """The source of axe-core. A missing file fails the test."""
-    assert AXE.exists(), "The tests need axe-core: `make checkers` installs it."
-    return AXE.read_text(encoding="utf-8")
 
 
 def barriers(page: Page, axe: str, scenes: dict[str, Callable[..., Any]], site: pages.Site) -> list[str]:

@@ -16,11 +16,9 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.targets import target_for
 from marginalia.comments.types import CommentAuthor
 from tests.browser import embedding
+from tests.browser.axe import RUN
 from tests.browser.embedding import OtherSite
 from tests.browser.people import PHONE
-from tests.browser.test_barriers import RUN, axe
-
-__all__ = ["axe"]
 
 SECRET = "a secret that both sites know, and nobody else"
 

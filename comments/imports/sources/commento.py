@@ -1,15 +1,13 @@
 """Commento and Comentario: the JSON exports of versions 1 (both) and 3 (Comentario)."""
 
 import json
-import zlib
 from collections.abc import Iterator
-from gzip import BadGzipFile
-from gzip import open as open_gzip
 from pathlib import Path
 from typing import Any
 
 from marginalia.comments.imports.records import BrokenSource, SourceComment, SourceState, TextFormat
 from marginalia.comments.imports.sources import fields
+from marginalia.comments.imports.sources.files import opened
 
 # Maximum size in bytes. The file is a single JSON document, which must fit into memory.
 MAX_SIZE = 500_000_000
@@ -96,16 +94,12 @@ def _email(email: str) -> str:
 
 
 def _load(path: Path) -> dict[str, Any]:
+    with opened(path) as file:
+        data = file.read(MAX_SIZE + 1)
+    if len(data) > MAX_SIZE:
+        raise BrokenSource("The file is too large.")
     try:
-        with path.open("rb") as file:
-            is_packed = file.read(2) == b"\x1f\x8b"
-        with open_gzip(path) if is_packed else path.open("rb") as file:
-            data = file.read(MAX_SIZE + 1)
-        if len(data) > MAX_SIZE:
-            raise BrokenSource("The file is too large.")
         export = json.loads(data.decode("utf-8-sig", "replace"))
-    except (OSError, EOFError, BadGzipFile, zlib.error) as error:
-        raise BrokenSource(f"The file can't be read: {error}.") from error
     except (ValueError, RecursionError) as error:
         raise BrokenSource(f"The file isn't valid JSON: {error}.") from error
     if not isinstance(export, dict) or "comments" not in export:

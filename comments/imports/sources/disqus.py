@@ -1,15 +1,13 @@
 """Disqus: the XML export (https://help.disqus.com/en/articles/1717164-comments-export)."""
 
-import zlib
 from collections.abc import Iterator
-from gzip import BadGzipFile
-from gzip import open as open_gzip
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
 from marginalia.comments.imports.records import BrokenSource, SourceComment, SourceState, TextFormat
 from marginalia.comments.imports.sources import fields
+from marginalia.comments.imports.sources.files import opened
 
 _NAMESPACE = "{http://disqus.com}"
 _ID = "{http://disqus.com/disqus-internals}id"
@@ -27,9 +25,7 @@ def read(path: Path) -> Iterator[SourceComment]:
 
     links: dict[str, str] = {}
     try:
-        with path.open("rb") as file:
-            is_packed = file.read(2) == b"\x1f\x8b"
-        with open_gzip(path) if is_packed else path.open("rb") as file:
+        with opened(path) as file:
             root: Any = None
             for event, element in iterparse(file, events=("start", "end"), forbid_dtd=True):
                 if root is None:
@@ -38,24 +34,19 @@ def read(path: Path) -> Iterator[SourceComment]:
                         raise BrokenSource("The file isn't an export of Disqus.")
                 if event == "start":
                     continue
-                if (
-                    element.tag == f"{_NAMESPACE}thread"
-                    and element.get(_ID)
-                    and element.find(f"{_NAMESPACE}link") is not None
-                ):
-                    links[str(element.get(_ID))] = _text(element, "link")
+                id = element.get(_ID)
+                if element.tag == f"{_NAMESPACE}thread" and id and element.find(f"{_NAMESPACE}link") is not None:
+                    links[id] = _text(element, "link")
                     root.clear()
-                elif element.tag == f"{_NAMESPACE}post" and element.get(_ID):
+                elif element.tag == f"{_NAMESPACE}post" and id:
                     yield _comment(element, links)
                     root.clear()
-            if root is None:
-                raise BrokenSource("The file is empty.")
     except ParseError as error:
         raise BrokenSource(f"The XML is broken: {error}.") from error
     except DefusedXmlException as error:
         raise BrokenSource("The XML has a document type, which exports of Disqus don't have.") from error
-    except (OSError, EOFError, BadGzipFile, zlib.error, UnicodeError, LookupError) as error:
-        raise BrokenSource(f"The file can't be read: {error}.") from error
+    except (UnicodeError, LookupError) as error:
+        raise BrokenSource(f"The text can't be read: {error}.") from error
 
 
 def _comment(post: Element, links: dict[str, str]) -> SourceComment:

@@ -1,6 +1,6 @@
 """django-contrib-comments and django-comments-xtd: the tables in an SQL database of the project.
 
-The tables are read with SQL, so the apps needn't be installed any more.
+The tables are read with SQL, so the apps no longer have to be installed.
 """
 
 from collections.abc import Iterator

@@ -1,14 +1,12 @@
 """Read files with one JSON document per line."""
 
 import json
-import zlib
 from collections.abc import Iterator
-from gzip import BadGzipFile
-from gzip import open as open_gzip
 from pathlib import Path
 from typing import Any
 
 from marginalia.comments.imports.records import BrokenSource
+from marginalia.comments.imports.sources.files import opened
 
 # Maximum length of a line in bytes. Comments are much shorter.
 MAX_LINE = 10_000_000
@@ -20,19 +18,14 @@ def lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises:
         BrokenSource: A line isn't a JSON object, or the file can't be read.
     """
-    try:
-        with path.open("rb") as file:
-            is_packed = file.read(2) == b"\x1f\x8b"
-        with open_gzip(path) if is_packed else path.open("rb") as file:
-            number = 0
-            while line := file.readline(MAX_LINE + 1):
-                number += 1
-                if len(line) > MAX_LINE:
-                    raise BrokenSource(f"Line {number} is too long.")
-                if line.strip():
-                    yield number, _parse(line, number)
-    except (OSError, EOFError, BadGzipFile, zlib.error) as error:
-        raise BrokenSource(f"The file can't be read: {error}.") from error
+    with opened(path) as file:
+        number = 0
+        while line := file.readline(MAX_LINE + 1):
+            number += 1
+            if len(line) > MAX_LINE:
+                raise BrokenSource(f"Line {number} is too long.")
+            if line.strip():
+                yield number, _parse(line, number)
 
 
 def _parse(line: bytes, number: int) -> dict[str, Any]:

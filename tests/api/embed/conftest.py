@@ -6,9 +6,18 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from api.models import EmbeddedPage
+from marginalia.comments.targets import target_for
+from marginalia.comments.types import Target
+
 ORIGIN = "https://blog.example.org"
 PAGE = f"{ORIGIN}/posts/7/"
 KEY = "0e8bd5a6-7f0a-4c7e-9c39-4d1f5c6f1b60"
+
+
+def target() -> Target:
+    """Return the target of the only embedded page."""
+    return target_for(EmbeddedPage.objects.get())
 
 
 class Browser:

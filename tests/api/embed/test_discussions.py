@@ -8,16 +8,10 @@ from django.test import Client
 from django.urls import reverse
 
 from api.models import EmbeddedPage
-from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Target
-from tests.api.embed.conftest import KEY, ORIGIN, PAGE, Browser
+from tests.api.embed.conftest import KEY, ORIGIN, PAGE, Browser, target
 from tests.support.comments import site
 from tests.support.concurrency import run_concurrently
-
-
-def target() -> Target:
-    return services.targets.target_for(EmbeddedPage.objects.get())
 
 
 def test_reading_stores_nothing(browser):

@@ -10,8 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from marginalia.comments.reading import selectors
-from tests.api.embed.conftest import KEY, ORIGIN, PAGE, Browser
-from tests.api.embed.test_discussions import target
+from tests.api.embed.conftest import KEY, ORIGIN, PAGE, Browser, target
 
 SECRET = "a secret that both sites know, and nobody else"
 PRIVATE = Ed25519PrivateKey.generate()

@@ -193,7 +193,7 @@ def test_ban_from_a_comment_is_previewed_hides_and_is_undone(post_page, staff, m
     assert selectors.count(post_page) == 4
     (ban,) = bans.find(limit=9)
     page = staff.post(reverse("admin:marginalia_comments_moderation_lift", args=[ban.id]), follow=True)
-    assert "Nobody and nothing is banned." in page.content.decode()
+    assert "There are no bans." in page.content.decode()
 
 
 def test_invalid_ban_is_shown_again_with_what_was_typed(mongo, staff):

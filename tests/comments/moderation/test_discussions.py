@@ -110,7 +110,7 @@ def test_locked_thread_accepts_no_replies_from_readers(post_page, client, commen
         post_page, author=CommentAuthor("Ann"), source="Reply", token="r" * 16, parent=comment.slug
     ).comment
     url = reverse("comments-moderate", args=[post_page.label, post_page.pk, comment.slug])
-    assert "nobody can reply" in moderator.get(f"{url}?do=lock").content.decode()
+    assert "no one can reply" in moderator.get(f"{url}?do=lock").content.decode()
     moderator.post(f"{url}?do=lock")
     page = shown(client, post_page)
     assert "Thread locked" in page

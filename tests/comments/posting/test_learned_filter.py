@@ -9,7 +9,7 @@ from marginalia.comments.posting.learned_filter import MAX_FEATURES, MIN_LESSONS
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, HeldComment, Verdict
 from marginalia.mongo.clock import now
-from tests.comments.posting.test_spam import submission
+from tests.support.comments.submissions import submission
 
 SPAM = "Win at our casino with a [bonus](https://casino.example/{n}) number {n}"
 HONEST = "I read chapter {n} again, and the letters of the printer moved me"

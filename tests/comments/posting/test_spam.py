@@ -6,22 +6,8 @@ from django.test import Client
 from marginalia.comments.posting import ip_hash, spam
 from marginalia.comments.posting.tokens import FormToken
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Target
 from tests.support.comments import site
-
-TARGET = Target("nodes.node", "0" * 24)
-
-
-def submission(text="Hello", **fields):
-    values = {
-        "token": FormToken(TARGET.id, fields.pop("parent", ""), fields.pop("nonce", "n1"), 0),
-        "name": "Ann",
-        "email": "",
-        "user": "",
-        "source": text,
-        "ip_hash": "a",
-    }
-    return spam.Submission(**values | fields)
+from tests.support.comments.submissions import TARGET, submission
 
 
 def rules_that_mind(*args, **fields):

@@ -11,8 +11,8 @@ from marginalia.comments.moderation import pending
 from marginalia.comments.notices import reasons
 from marginalia.comments.posting import services, spam
 from marginalia.comments.types import CommentAuthor, Verdict
-from tests.comments.posting.test_spam import submission
 from tests.support.comments import site
+from tests.support.comments.submissions import submission
 
 RULE = "marginalia.comments.posting.spam_service.SpamService"
 
