@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, RawPostDataException, Unreada
 from django.http.multipartparser import MultiPartParserError
 from django.template import loader
 from django.utils.cache import add_never_cache_headers
+from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.views.csrf import csrf_failure as stock_csrf_failure
@@ -54,25 +55,17 @@ def unavailable(request: HttpRequest) -> HttpResponse:
     )
 
 
-def busy(request: HttpRequest) -> HttpResponse:
-    """Return the 503 response to a long request that is rejected because too many others are being processed.
+def busy(request: HttpRequest, message: str | Promise) -> HttpResponse:
+    """Return the 503 response to a request that is rejected because too many others are being processed.
 
     Like the response from `unavailable`, this response contains a form for sending the submitted fields again.
     """
     if is_api_request(request):
-        detail = (
-            "The site is busy processing other long requests. Try again after the number of seconds in Retry-After."
-        )
+        detail = "The site is busy processing other requests. Try again after the number of seconds in Retry-After."
         return problems.problem_response(
             Problem("unavailable", detail, headers={"Retry-After": str(problems.RETRY_AFTER)})
         )
-    return _retry_page(
-        request,
-        _(
-            "The site is busy processing other long pages and uploads. Nothing has been saved yet. Please try again in "
-            "a few seconds."
-        ),
-    )
+    return _retry_page(request, str(message))
 
 
 def _retry_page(request: HttpRequest, message: str) -> HttpResponse:

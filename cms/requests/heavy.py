@@ -1,4 +1,4 @@
-"""Requests that can keep a thread busy for seconds: requests with long text, uploads, and bulk changes.
+"""Requests that could occupy all threads: requests with long text, uploads, bulk changes, and floods of comments.
 
 A worker accepts only a limited number of these requests at the same time, so that some threads are always free for
 readers.
@@ -7,6 +7,9 @@ readers.
 import threading
 
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
 
 from api.middleware import PREFIX
 
@@ -17,6 +20,24 @@ BULK_PATH = f"{PREFIX}v1/bulk"
 # Maximum number of heavy requests that run at the same time. Running more would only slow readers down, because Python
 # runs one thread per process at a time.
 CONCURRENT = 2
+# Maximum number of requests with comments that a worker accepts at the same time, running and waiting.
+COMMENTS_AT_ONCE = 4
+# Maximum number of requests with comments that run at the same time.
+COMMENTS_CONCURRENT = 1
+TOO_MANY_LONG_REQUESTS = gettext_lazy(
+    "The site is busy processing other long pages and uploads. Nothing has been saved yet. Please try again in a few "
+    "seconds."
+)
+TOO_MANY_COMMENTS = gettext_lazy(
+    "Many people are commenting right now. Your comment hasn't been saved yet. Please send it again in a few seconds."
+)
+
+
+def is_comment(request: HttpRequest) -> bool:
+    """Return whether a request sends a comment, with a form or with the API. Anyone can send many of these requests."""
+    path = request.path_info
+    is_sent = path == reverse("comments-post-comment") or (path.startswith(PREFIX) and path.endswith("/comments"))
+    return request.method == "POST" and is_sent
 
 
 def is_heavy(request: HttpRequest) -> bool:
@@ -28,9 +49,13 @@ def is_heavy(request: HttpRequest) -> bool:
 
 
 class Slots:
-    """Slots for up to `limit` threads. Up to `concurrent` of these threads run, and the others wait for their turn."""
+    """Slots for up to `limit` threads. Up to `concurrent` of these threads run, and the others wait for their turn.
 
-    def __init__(self, limit: int, concurrent: int) -> None:
+    `full_message` is the message for the sender of a request that doesn't get a slot.
+    """
+
+    def __init__(self, limit: int, concurrent: int, full_message: str | Promise = "") -> None:
+        self.full_message = full_message
         self._slots = threading.BoundedSemaphore(limit)
         self._turns = threading.BoundedSemaphore(concurrent)
 
