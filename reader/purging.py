@@ -26,13 +26,15 @@ from marginalia.mongo.connection import Document, database, time_limit
 from marginalia.tasks import worker
 from nodes.collections import NODES, SITE
 from nodes.models.dependencies import Dependencies
+from nodes.models.stored_site import SLOTS
 from reader import change_stream
 from reader.change_stream import DISCUSSIONS, ENDING_OPERATIONS, READ_TIMEOUT, HistoryLost
 from reader.collections import PURGES
 
-# Purge keys. All pages have the LISTS key, so a purge of this key purges all pages. Pages that show text from other
-# nodes have the TEXTS key.
+# Purge keys. All pages have the LISTS key, so a purge of this key purges all pages. Pages that depend on all tags have
+# the TAGS key, and pages that show text from other nodes have the TEXTS key.
 LISTS = "lists"
+TAGS = "tags"
 TEXTS = "texts"
 # The following constants are in seconds.
 
@@ -57,8 +59,9 @@ def page_keys(nodes: Dependencies, discussions: Iterable[str]) -> list[str]:
     Each change that affects the page purges at least one of these keys.
     """
     texts = [TEXTS] if nodes.texts else []
+    tags = [TAGS] if nodes.slots == SLOTS else sorted(map(_slot_key, nodes.slots))
     own = [_node_key(nodes.own.id)] if nodes.own else []
-    return [LISTS, *texts, *own, *map(_discussion_key, discussions)]
+    return [LISTS, *texts, *tags, *own, *map(_discussion_key, discussions)]
 
 
 def outdated_keys(event: Document) -> set[str]:
@@ -70,9 +73,12 @@ def outdated_keys(event: Document) -> set[str]:
     id = event["documentKey"]["_id"]
     fields = event["fields"]
     if collection == SITE:
-        return {LISTS} if is_whole or "lists" in fields else {TEXTS} & set(fields)
+        slots = {name.removeprefix("tags.") for name in fields if name.startswith("tags.")}
+        tags = {TAGS, *map(_slot_key, slots)} if slots else set()
+        return {LISTS} if is_whole or "lists" in fields else {*tags, *({TEXTS} & set(fields))}
     if collection == NODES:
-        return {_node_key(id)} if is_whole or "metadata.nonce" in fields else set()
+        is_outdated = is_whole or any(name == "metadata.nonce" or name.startswith("metadata.tags") for name in fields)
+        return {_node_key(id)} if is_outdated else set()
     if collection == DISCUSSIONS:
         # A write to a discussion changes `claims` when it begins, and `version` when it ends. Pages are outdated after
         # either change, because the second one can be lost if a server fails.
@@ -83,6 +89,10 @@ def outdated_keys(event: Document) -> set[str]:
 
 def _node_key(id: ObjectId) -> str:
     return f"node-{id}"
+
+
+def _slot_key(slot: str) -> str:
+    return f"{TAGS}-{slot}"
 
 
 def _discussion_key(id: str) -> str:

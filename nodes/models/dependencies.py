@@ -4,19 +4,21 @@ Every response depends on the `site` and `lists` versions in the site document (
 reads nodes or photos records its other dependencies with these functions:
 
 - `on_lists` if every change to the data updates `lists`;
+- `note_tags` for the tags of nodes;
 - `note_texts` for other content of nodes that the page isn't about;
 - `note_node` for the node that the page is about.
 
 If a read isn't recorded, the response isn't cached.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from marginalia.mongo.engine import read_tracking
 from marginalia.mongo.engine.recording import Recorder
 from nodes.collections import ASSET_FILES, NODES
+from nodes.models.stored_site import SLOTS, slots
 from nodes.types import Expected
 
 P = ParamSpec("P")
@@ -30,10 +32,14 @@ class Dependencies:
     Attributes:
         texts: Whether any save could change the response.
         node: The node that the page is about, in the state in which it was read.
+        tags: The tags of this node.
+        slots: The slots for the tags of other nodes.
     """
 
     texts: bool = False
     node: Expected | None = None
+    tags: tuple[str, ...] = ()
+    slots: frozenset[str] = frozenset()
 
     @property
     def own(self) -> Expected | None:
@@ -53,6 +59,18 @@ def on_lists(select: Callable[P, T]) -> Callable[P, T]:
     return read_tracking.tracked_reads()(select)
 
 
+def note_tags(tags: Iterable[str] | None = None) -> None:
+    """Record that the response depends on the node tags in `tags`, or on all tags if `tags` is None."""
+    if (dependencies := _recorder.current) is not None:
+        dependencies.slots = SLOTS if tags is None else dependencies.slots | slots(tags)
+
+
+def note_slots(slots: frozenset[str]) -> None:
+    """Record the tag slots on which a cached result depends."""
+    if (dependencies := _recorder.current) is not None:
+        dependencies.slots |= slots
+
+
 def note_texts() -> None:
     """Record that the response shows another node's text or last change, so any save could change the response."""
     if (dependencies := _recorder.current) is not None:
@@ -61,7 +79,12 @@ def note_texts() -> None:
 
 def record_orm_reads() -> None:
     """Record the ORM's reads of nodes and photos in the rest of the response. Any save could change their result."""
-    read_tracking.record_orm_reads((NODES, ASSET_FILES), note_texts)
+
+    def record() -> None:
+        note_texts()
+        note_tags()
+
+    read_tracking.record_orm_reads((NODES, ASSET_FILES), record)
 
 
 def note_node(stored: Mapping[str, Any]) -> None:
@@ -75,5 +98,6 @@ def note_node(stored: Mapping[str, Any]) -> None:
     seen = Expected.of(stored)
     if dependencies.node is None:
         dependencies.node = seen
+        dependencies.tags = tuple(stored["metadata"].get("tags") or ())
     elif dependencies.node != seen:
         dependencies.texts = True

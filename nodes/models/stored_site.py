@@ -5,11 +5,12 @@ versions of its dependencies are unchanged (nodes.models.dependencies). A writer
 see its change. Code that generates a page reads the versions before it reads anything else.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import IntEnum
+from hashlib import blake2b
 from typing import Any
 
 from bson import ObjectId
@@ -82,7 +83,7 @@ class Scope(IntEnum):
 
     - SITE: The change affects every page. Examples are changes to settings, sections, pages at the top level, and the
       sections, slugs and dates of nodes.
-    - LISTS: The change affects lists. Examples are changes to photos, to tags, and to content that lists show.
+    - LISTS: The change affects lists. Examples are changes to photos, and to content that lists show.
     - TEXTS: The change affects only the node's own page, and pages that show the whole text of other nodes.
     """
 
@@ -94,6 +95,14 @@ class Scope(IntEnum):
 # The stored keys of the versions, in the same order as Scope. The key for Scope.SITE is still "frame" because existing
 # documents contain it.
 VERSION_KEYS = ("frame", "lists", "texts")
+# The slots for the versions of tags. Tags have separate versions, so that changing tags doesn't update `lists`. Each
+# tag is hashed to a slot, and all tags in a slot share a version.
+SLOTS = frozenset(str(number) for number in range(64))
+
+
+def slots(tags: Iterable[str]) -> frozenset[str]:
+    """Return the slots with the versions of `tags`. Tags that differ only in case have the same slot."""
+    return frozenset(str(blake2b(tag.casefold().encode(), digest_size=1).digest()[0] % len(SLOTS)) for tag in tags)
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,12 @@ class Versions:
     site: ObjectId
     lists: ObjectId
     texts: ObjectId
+    # The tag versions, keyed by slot. Slots whose version was never updated are missing.
+    tags: Mapping[str, ObjectId] = field(default_factory=dict, hash=False)
+
+    def in_slots(self, slots: Collection[str]) -> dict[str, ObjectId]:
+        """Return the versions of the tags in `slots`, keyed by slot."""
+        return {slot: self.tags[slot] for slot in slots if slot in self.tags}
 
     @property
     def changed(self) -> datetime:
@@ -168,7 +183,7 @@ def _site(document: Mapping[str, Any]) -> Site:
     known = {name: stored[name] for name in _SETTINGS & stored.keys()}
     versions = None
     if document.keys() >= set(VERSION_KEYS):
-        versions = Versions(*(document[key] for key in VERSION_KEYS))
+        versions = Versions(document["frame"], document["lists"], document["texts"], document.get("tags", {}))
     return Site(versions, document.get("nonce"), document.get("tree", 0), StoredSettings(**known))
 
 

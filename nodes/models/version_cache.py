@@ -23,8 +23,8 @@ MOST = 5_000
 # The longest time for which results and the section tree are cached.
 LONGEST = timedelta(seconds=60)
 
-# Each entry consists of its expiry and the result.
-_Entries = dict[Hashable, tuple[datetime, Any]]
+# Each entry consists of its expiry, the tag slots that it depends on, the versions of these slots, and the result.
+_Entries = dict[Hashable, tuple[datetime, frozenset[str], dict[str, ObjectId], Any]]
 # A version and its entries. They are stored as a single value, so that a thread always replaces both at once.
 _cache: tuple[ObjectId | None, _Entries] = (None, {})
 
@@ -39,7 +39,7 @@ def get_or_set(key: Hashable, moment: datetime, work: Callable[[], tuple[T, date
     """Return the result of `work`. Cache it until the `lists` version changes or a scheduled change is due.
 
     No result is cached for longer than LONGEST. A result isn't cached if it is already outdated at `moment`, if `work`
-    records dependencies other than lists, or if it was read from secondaries. The version is read before the
+    records dependencies other than lists and tags, or if it was read from secondaries. The version is read before the
     data that `work` reads.
 
     Args:
@@ -58,8 +58,9 @@ def get_or_set(key: Hashable, moment: datetime, work: Callable[[], tuple[T, date
         entries = {}
         _cache = version, entries
     if key in entries:
-        end, result = entries[key]
-        if moment < end:
+        end, slots, tag_versions, result = entries[key]
+        if moment < end and tag_versions == versions.in_slots(slots):
+            dependencies.note_slots(slots)
             return result
     with tracked_reads(), dependencies.recorded() as read:
         result, next_change = work()
@@ -67,5 +68,6 @@ def get_or_set(key: Hashable, moment: datetime, work: Callable[[], tuple[T, date
         dependencies.note_texts()
         return result
     if (end := min(next_change or NEVER, moment + LONGEST)) > moment:
-        entries[key] = end, result
+        entries[key] = end, read.slots, versions.in_slots(read.slots), result
+    dependencies.note_slots(read.slots)
     return result

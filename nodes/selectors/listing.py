@@ -1,6 +1,6 @@
 """Read the pages of lists with keyset pagination, newest first. Later pages load as fast as the first page."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
@@ -14,7 +14,7 @@ from nodes.collections import ASSET_FILES, NEWEST, NODES, keys_of, listed_filter
 from nodes.content import Content, registry
 from nodes.content.upgrading import FIRST
 from nodes.models import Node, Photo, node_from_document
-from nodes.models.dependencies import note_texts, on_lists
+from nodes.models.dependencies import note_tags, note_texts, on_lists
 from nodes.models.tree import Tree
 from nodes.types import NEVER
 
@@ -55,12 +55,22 @@ LATEST_MILLISECOND = 253_402_300_799_999  # The end of the year 9999.
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 
-def for_readers(fields: Mapping[str, Any], moment: datetime) -> dict[str, Any]:
+def for_readers(
+    fields: Mapping[str, Any], moment: datetime, *, tagged: Collection[str] | None = None
+) -> dict[str, Any]:
     """Extend the projection `fields` so that readers see scheduled changes that are due at `moment`.
 
     If scheduled changes are due, the projection returns them as `due`, and Node.from_document applies them
-    (`as_shown`). Therefore, showing due changes requires neither an additional command nor a write.
+    (`as_shown`). Therefore, showing due changes requires neither an additional command nor a write. If `fields`
+    contains tags, the dependency on tags is recorded.
+
+    Args:
+        fields: The projection.
+        moment: The current time.
+        tagged: The tags in the query's filter, or None if the query doesn't filter by tags.
     """
+    if "metadata.tags" in fields:
+        note_tags(tagged)
     is_due = {"$lte": [{"$ifNull": ["$draft.due", NEVER]}, {"$literal": moment}]}
     return {**fields, "due": {"$cond": [is_due, "$draft", "$$REMOVE"]}}
 

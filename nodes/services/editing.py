@@ -29,6 +29,7 @@ from nodes.errors import (
     SlugTaken,
 )
 from nodes.models import derived_of
+from nodes.models.stored_site import Scope
 from nodes.selectors import slugs
 from nodes.services import derived, ordering, placement, rules, scheduled, scope, vocabulary
 from nodes.services.retrying import retry_compare_and_set
@@ -411,7 +412,9 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise FieldRefused("tags", _("Too many tags. Use at most %(most)d.") % {"most": MOST})
         if not nodes.update_one(unchanged, derived.change_tags(given, derived_of(stored))).matched_count:
             return None
-        invalidate(scope.of_tags(stored["metadata"]))
+        # Lists show all fields of photos, so changing the tags of a photo can change any list.
+        is_file = content.get(stored["metadata"]["type"]).is_file
+        invalidate(Scope.LISTS if is_file else Scope.TEXTS, scope.changed_tags(stored, {"tags": given}, tags))
         if given != present:
             send_saved(node_id, stored["metadata"], {**stored["metadata"], "tags": given}, {"tags"})
         return True

@@ -8,11 +8,11 @@ from django.db import models
 from nodes import content
 from nodes.content import declared_fields
 from nodes.models.stored_site import Scope
-from nodes.types import NO_TAGS, TagChange
+from nodes.types import TagChange
 
 # The metadata fields that no list reads. Lists can read any other field, including fields that are added later. For
-# `detail`, see `_long_texts`.
-UNLISTED = frozenset({"nonce", "updated", "detail"})
+# `detail`, see `_long_texts`. Tags have separate versions (`changed_tags`).
+UNLISTED = frozenset({"nonce", "updated", "detail", "tags"})
 # The fields that determine a node's URL and publication. URLs, menus, cursors and scheduled changes depend on them.
 PLACED_BY = ("parent_id", "slug", "published", "expires")
 # The derived data that lists read. Only searches and editors use other derived data.
@@ -21,9 +21,7 @@ DERIVED = ("excerpt", "language", "picture", "minutes", "facets", "date")
 FIELDS = {f"derived.{name}": 1 for name in DERIVED}
 
 
-def of_save(
-    stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any], tags: TagChange = NO_TAGS
-) -> Scope:
+def of_save(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> Scope:
     """Return the scope of a save.
 
     Saving a section always changes the tree, and saving a public photo always changes lists. If a node is public
@@ -33,8 +31,6 @@ def of_save(
         stored: The node before the save, read with FIELDS.
         after: The node's new metadata.
         derived: The node's new derived data.
-        tags: The requested changes to the tags. They count even if the tags are unchanged, because another writer may
-            have made the same change and then crashed before it invalidated the caches.
     """
     before = stored["metadata"]
     type = content.get(after["type"])
@@ -44,7 +40,7 @@ def of_save(
         return Scope.SITE
     if type.is_file or _differs_in_lists(stored, after, derived):
         return Scope.SITE if after["parent_id"] is None else Scope.LISTS
-    return Scope.LISTS if tags else Scope.TEXTS
+    return Scope.TEXTS
 
 
 def of_new(metadata: Mapping[str, Any]) -> Scope:
@@ -53,9 +49,13 @@ def of_new(metadata: Mapping[str, Any]) -> Scope:
     return Scope.SITE if is_seen else Scope.TEXTS
 
 
-def of_tags(metadata: Mapping[str, Any]) -> Scope:
-    """Return the scope of a change to nothing but the tags of a node with this metadata."""
-    return Scope.TEXTS if metadata["published"] is None and not content.get(metadata["type"]).is_file else Scope.LISTS
+def changed_tags(stored: Mapping[str, Any], after: Mapping[str, Any], change: TagChange) -> set[str]:
+    """Return the tags that a save adds or removes, and all tags in `change`.
+
+    All tags in `change` are included, because another writer may have applied a part of the change and then crashed
+    before it invalidated the caches.
+    """
+    return set(stored["metadata"]["tags"]) ^ set(after["tags"]) | change.added | change.removed
 
 
 def _differs_in_lists(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> bool:

@@ -1,6 +1,6 @@
 """Write to the site document."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -9,7 +9,7 @@ from bson import ObjectId
 from marginalia.mongo.connection import database
 from nodes.collections import SITE
 from nodes.models import stored_site
-from nodes.models.stored_site import SITE_ID, VERSION_KEYS, Scope
+from nodes.models.stored_site import SITE_ID, VERSION_KEYS, Scope, slots
 from nodes.services.retrying import retry_compare_and_set
 
 
@@ -21,16 +21,19 @@ class SettingsConflict(Exception):
         super().__init__(", ".join(names))
 
 
-def invalidate(scope: Scope = Scope.SITE) -> None:
-    """Update the site's versions in `scope`.
+def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
+    """Update the site's versions in `scope`, and the versions of `tags`, the added or removed tags.
 
     Call this function after every change that readers can see, as soon as the change can be read. If a writer finds
     that its change is already stored, it must update all versions, because the earlier writer may have crashed before
     this call.
     """
     version = ObjectId()
-    renewed = dict.fromkeys(VERSION_KEYS[scope:], version)
-    initial = {**dict.fromkeys(VERSION_KEYS[:scope], version), "tree": 0, "nonce": ObjectId()}
+    tag_versions = {f"tags.{slot}": version for slot in slots(tags)}
+    renewed = {**dict.fromkeys(VERSION_KEYS[scope:], version), **tag_versions}
+    initial = {**dict.fromkeys(VERSION_KEYS[:scope], version), "tree": 0, "nonce": ObjectId()} | (
+        {} if tag_versions else {"tags": {}}
+    )
     database()[SITE].update_one({"_id": SITE_ID}, {"$set": renewed, "$setOnInsert": initial}, upsert=True)
     stored_site.forget()
 

@@ -134,7 +134,7 @@ def compare_and_set(
     if not done.matched_count:
         return None
     if session is None:
-        invalidate(scope.of_save(stored, after, derived_data, change.tags))
+        invalidate(scope.of_save(stored, after, derived_data), scope.changed_tags(stored, after, change.tags))
         send_saved(seen.id, metadata, after, changed_paths(change))
     return nonce
 

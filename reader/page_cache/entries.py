@@ -26,7 +26,7 @@ from marginalia.mongo.engine.read_tracking import watch_reads
 from nodes.collections import NODES
 from nodes.models import dependencies, stored_site, tree
 from nodes.models.dependencies import Dependencies
-from nodes.models.stored_site import ExtraQuery, Site, Versions
+from nodes.models.stored_site import SLOTS, ExtraQuery, Site, Versions
 from nodes.selectors import stored_nodes
 from nodes.types import Expected
 from reader import purging
@@ -59,12 +59,12 @@ class StoredState:
         site: The site, with its versions.
         discussions: The version of each requested discussion. A version is "" if the discussion hasn't begun, or None
             if a comment is being written.
-        nonce: The nonce of the node, or None if the node no longer has the same section and slug.
+        node: The nonce and tags of the node, or None if the node no longer has the same section and slug.
     """
 
     site: Site
     discussions: Mapping[str, str | None]
-    nonce: ObjectId | None
+    node: tuple[ObjectId, tuple[str, ...]] | None
 
 
 @dataclass
@@ -96,7 +96,9 @@ class Entry:
     @property
     def size(self) -> int:
         """Return the approximate size in bytes of the page and the data stored with it."""
-        return len(self.compressed) + 7_000
+        # In each process, all pages that depend on every tag share a single set of slots, so this set isn't counted.
+        slots = () if self.nodes.slots is SLOTS else self.nodes.slots
+        return len(self.compressed) + 3_500 + 150 * len(self.site_versions.tags) + 250 * len(slots)
 
     @property
     def content(self) -> bytes:
@@ -117,7 +119,8 @@ class Entry:
             and before.site == after.site
             and before.lists == after.lists
             and (before.texts == after.texts or not self.nodes.texts)
-            and (self.nodes.own is None or self.nodes.own.nonce == state.nonce)
+            and before.in_slots(self.nodes.slots) == after.in_slots(self.nodes.slots)
+            and (self.nodes.own is None or (self.nodes.own.nonce, self.nodes.tags) == state.node)
             and now() < self.expires
         )
 
@@ -168,7 +171,7 @@ class Entry:
                 return None
             discussion = template.render({"node": node, "is_preview": False}, request).encode()
         # The template must have read no node except the page's own node, in the same version.
-        is_own = nodes in (Dependencies(), Dependencies(node=self.nodes.node))
+        is_own = nodes in (Dependencies(), Dependencies(node=self.nodes.node, tags=self.nodes.tags))
         if reads.has_untracked or not seen.lasting or seen.writing or not is_own or seen.readings != self.readings:
             return None
         before = content.split(DISCUSSION_START)[0]
@@ -250,10 +253,10 @@ def read_state(node: Expected | None, discussions: Collection[str]) -> StoredSta
     if node:
         # The filter contains the node's section and slug, because they are the shard key.
         place = {"_id": node.id, "metadata.parent_id": node.parent_id, "metadata.slug": node.slug}
-        lookups.append(ExtraQuery(NODES, place, ("metadata.nonce",)))
+        lookups.append(ExtraQuery(NODES, place, ("metadata.nonce", "metadata.tags")))
     site, documents = stored_site.read_with(*lookups) if lookups else (stored_site.read(), [])
     by_id = {document["_id"]: document for document in documents}
-    nonce = by_id.pop(node.id)["metadata"]["nonce"] if node and node.id in by_id else None
+    metadata = by_id.pop(node.id)["metadata"] if node and node.id in by_id else None
     if in_same_database:
         settled = {
             id: versions.reliable_version(document["version"], writing=document["claims"])
@@ -265,4 +268,5 @@ def read_state(node: Expected | None, discussions: Collection[str]) -> StoredSta
             target.id: versions.reliable_version(discussion.version, writing=discussion.writing)
             for target, discussion in by_target.items()
         }
-    return StoredState(site, dict.fromkeys(discussions, "") | settled, nonce)
+    nonce_and_tags = (metadata["nonce"], tuple(metadata.get("tags") or ())) if metadata else None
+    return StoredState(site, dict.fromkeys(discussions, "") | settled, nonce_and_tags)

@@ -1,6 +1,7 @@
 """The middleware that serves pages from the cache, compares them with the database, and fills the cache."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from django.conf import settings
@@ -140,7 +141,7 @@ class RecordPageMiddleware:
         expires = min(filter(None, (moment + MAX_AGE, due.next_due(moment), midnight)))
         response.setdefault("Cache-Control", "no-cache")
         entry = Entry(
-            site_versions,
+            replace(site_versions, tags=site_versions.in_slots(nodes.slots)),
             nodes,
             seen.versions,
             expires,

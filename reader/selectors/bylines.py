@@ -17,8 +17,8 @@ from nodes.models.tree import Tree
 from nodes.selectors import due
 from nodes.selectors.listing import (
     BEGINNING,
-    LISTED,
     NEWEST_FIRST,
+    UNTAGGED,
     Listing,
     detail_projection,
     for_readers,
@@ -52,7 +52,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
             "metadata.type": type_condition(types),
             **public_filter(sections, moment),
         }
-        fields = for_readers(LISTED | detail_projection(map(registry.get, types), ["metadata.detail.names"]), moment)
+        fields = for_readers(UNTAGGED | detail_projection(map(registry.get, types), ["metadata.detail.names"]), moment)
         nodes = database()[NODES]
         documents = read_with_hint(
             keys_of("by_type"),

@@ -47,7 +47,7 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
             "_id": {"$ne": node.pk},
             **public_filter(sections, moment),
         }
-        fields = for_readers({**LISTED, "derived.title_words": 1}, moment)
+        fields = for_readers({**LISTED, "derived.title_words": 1}, moment, tagged=own_tags)
         collection = database()[NODES]
         documents = read_with_hint(
             keys_of("by_tag"),

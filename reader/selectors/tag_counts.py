@@ -8,6 +8,7 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.reading import aggregate_with_hint
 from nodes.collections import ASSET_FILES, NODES, keys_of, listed_filter
 from nodes.models import version_cache
+from nodes.models.dependencies import note_tags
 from nodes.models.tree import Tree
 from nodes.selectors import due
 from nodes.selectors.listing import public_filter
@@ -23,6 +24,7 @@ def count_tags(sections: Tree, moment: datetime) -> dict[str, int]:
     """
 
     def read() -> tuple[dict[str, int], datetime | None]:
+        note_tags()
         counts: Counter[str] = Counter()
         public = {
             "metadata.tags": {"$gt": ""},

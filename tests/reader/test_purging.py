@@ -182,8 +182,6 @@ def test_lost_history_purges_all_pages(cache):
     lost = lost_position()
     positions.update_one({"_id": cache.url}, {"$set": {"resume": lost}})
     with following():
-        # The server notices that the change is missing when it finds a later change in a watched collection.
-        node("folder", "folder")
         until(lambda: cache.times(purging.LISTS) >= 2)
         until(lambda: positions.find_one({"_id": cache.url, "resume": {"$ne": lost}}))
 

@@ -48,7 +48,7 @@ MUTANTS = (
     Mutant(
         "version after write",
         "nodes/services/write.py::compare_and_set",
-        "invalidate(scope.of_save(stored, after, derived_data, change.tags))",
+        "invalidate(scope.of_save(stored, after, derived_data), scope.changed_tags(stored, after, change.tags))",
         "pass",
         "tests/reader/page_cache/test_page_cache.py::test_reads_between_commands_of_a_save_leave_nothing_stale",
     ),

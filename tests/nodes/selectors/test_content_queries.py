@@ -573,6 +573,7 @@ def test_public_queries_record_dependencies_and_queries_of_users_are_not_cached(
         Event.live.exists()
     assert not reads.has_untracked
     assert recorded.texts
+    assert recorded.slots
     with watch_reads() as reads, dependencies.recorded() as recorded:
         list(Concert.live)
     assert not recorded.texts  # All changes of types with a date field update lists.

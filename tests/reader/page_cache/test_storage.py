@@ -61,7 +61,7 @@ def test_head_is_answered_from_the_cache_without_a_body(post, client):
 
 
 def test_urls_with_parameters_displace_no_others():
-    own = PageCache(200_000)
+    own = PageCache(100_000)
 
     def put(*key, **options):
         own.put(("http", "testserver", *key), entry(b"x" * 4_000, **options))
