@@ -1,6 +1,6 @@
 """Comments on nodes and photos: their visibility, policy and storage layout, and their deletion with the node."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from bson import ObjectId
@@ -20,6 +20,7 @@ from nodes import languages
 from nodes.collections import ASSET_FILES, NODES
 from nodes.content import FILE, PHOTO, Content, registry
 from nodes.models import BaseNode, Node, Photo, stored_site, tree
+from nodes.models.tree import SectionEntry
 from nodes.search import languages as search_languages
 from nodes.selectors import lists, stored_nodes, stored_photos
 from nodes.signals import node_deleted
@@ -61,21 +62,27 @@ def policy(obj: Any) -> Policy:
     """Return an object's comment policy.
 
     The comment mode comes from the node, from its type, from the nearest section that sets a mode, or from the site
-    settings, in this order.
+    settings, in this order. So does the number of comments after which writers are trusted, except for the type.
     """
     settings = stored_site.current().settings
-    mode = settings.comment_policy
-    published = None
+    mode, trust_after, published = settings.comment_policy, settings.comments_trust_after, None
     if isinstance(obj, BaseNode):
         published = obj.metadata.published
-        mode = _comment_mode(obj) or mode
-    return Policy(Mode(mode), closing_time(published, settings.comments_close_after_days))
+        ancestors = tree.current().ancestors(obj.metadata.parent_id) or []
+        mode = _comment_mode(obj, ancestors[::-1]) or mode
+        own_number = getattr(obj.metadata.detail, "trust_after", None)
+        numbers = (own_number, *(section.trust_after for section in reversed(ancestors)))
+        trust_after = next((number for number in numbers if number is not None), trust_after)
+    closes = closing_time(published, settings.comments_close_after_days)
+    return Policy(Mode(mode), closes, trust_after=trust_after)
 
 
-def _comment_mode(node: BaseNode) -> str:
-    """Return the comment mode of the node or, if it has none, of its nearest ancestor with a mode, or ""."""
+def _comment_mode(node: BaseNode, ancestors: Sequence[SectionEntry]) -> str:
+    """Return the comment mode of the node or, if it has none, of its nearest ancestor with a mode, or "".
+
+    The nearest ancestor comes first.
+    """
     own_mode = node.metadata.detail.comments if node.metadata.detail else ""
-    ancestors = reversed(tree.current().ancestors(node.metadata.parent_id) or [])
     levels = ((own_mode, node.content_type), *((section.comments, section.content_type) for section in ancestors))
     return next((mode for chosen, type in levels for mode in (chosen, type.comment_policy) if mode in tuple(Mode)), "")
 

@@ -62,7 +62,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
     (_("Summary and tags"), ("summary", "tags"), True),
     (_("Publishing"), ("published", "expires", "author", "language", "is_pinned"), True),
     (_("Search and sharing"), ("seo_title", "seo_description"), False),
-    (_("Comments and format"), ("comments", "format"), False),
+    (_("Comments and format"), ("comments", "trust_after", "format"), False),
 )
 _GROUPED = frozenset(name for _heading, names, _is_open in GROUPS for name in names)
 # The attributes of a subclass's `Meta`. Each is a mapping whose keys are field names.

@@ -54,6 +54,13 @@ class SettingsForm(LookForm):
     )
     posts_per_page = setting_field("posts_per_page", label=gettext_lazy("Posts per page"))
     comment_policy = setting_field("comment_policy", label=gettext_lazy("Comments"))
+    comments_trust_after = setting_field(
+        "comments_trust_after",
+        label=gettext_lazy("First comments to approve"),
+        help_text=gettext_lazy(
+            "How many comments of each author need approval, if their first comments need approval."
+        ),
+    )
     comments_close_after_days = setting_field(
         "comments_close_after_days",
         label=gettext_lazy("Days until comments close"),
@@ -76,7 +83,7 @@ class SettingsForm(LookForm):
         Tab(
             "reading",
             gettext_lazy("Posts and comments"),
-            ("home", "posts_per_page", "comment_policy", "comments_close_after_days"),
+            ("home", "posts_per_page", "comment_policy", "comments_trust_after", "comments_close_after_days"),
         ),
     )
 

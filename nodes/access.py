@@ -55,7 +55,7 @@ class NodePermission(enum.StrEnum):
 
 _DATES = frozenset({"published", "expires"})
 # The fields that only users with permission to publish can set.
-PUBLISHER_FIELDS = _DATES | {"author", "detail.comments"}
+PUBLISHER_FIELDS = _DATES | {"author", "detail.comments", "detail.trust_after"}
 # The fields that only commands and imports can set. The same applies to fields that a content type declares as not
 # editable.
 _SYSTEM_FIELDS = frozenset({"created", "updated"})

@@ -13,6 +13,7 @@ from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
 
 from marginalia.mongo.clock import now
+from nodes.content.base import MAX_TRUST_AFTER
 from nodes.form_fields import LineField, ReferenceField
 from nodes.models import look, stored_site, tree
 from nodes.models.stored_site import NODE_PREFIX, linked_id
@@ -160,6 +161,7 @@ FIELDS: dict[str, forms.Field] = {
     "time_zone": forms.ChoiceField(choices=_time_zones),
     "posts_per_page": forms.IntegerField(min_value=1, max_value=100),
     "comment_policy": forms.ChoiceField(choices=stored_site.COMMENT_POLICIES),
+    "comments_trust_after": forms.IntegerField(min_value=0, max_value=MAX_TRUST_AFTER),
     "comments_close_after_days": forms.IntegerField(min_value=0, max_value=36_500),
     "share_picture": ReferenceField(photos=True, required=False),
     "theme": forms.ChoiceField(choices=THEMES),

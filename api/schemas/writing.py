@@ -224,6 +224,7 @@ class Settings(Shape):
     time_zone: str
     posts_per_page: StrictInt
     comment_policy: str
+    comments_trust_after: StrictInt
     comments_close_after_days: StrictInt
     share_picture: Id | None
     theme: str

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 
 from django.apps.registry import Apps
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import NotSupportedError, models
 from django.db.models.base import ModelBase
 from django.http import HttpRequest
@@ -45,6 +46,9 @@ UPCOMING = "upcoming"  # Pages, by their date field.
 
 # The name of the section template for each kind of list.
 LISTED_BY = {NEWEST: "blog", BY_NAME: "folder", BY_HAND: "folder", PHOTOS: "gallery", UPCOMING: "upcoming"}
+
+# Maximum number of comments after which a writer is trusted: a browser remembers only this many comments.
+MAX_TRUST_AFTER = 8
 
 # A separate model registry keeps content types out of the list of Django's own models.
 _MODELS = Apps(())
@@ -431,6 +435,16 @@ class Section(Written):
         default="",
         choices=[("", _("Same as the section above or the site")), *THEMES],
         help_text=_("The look of this section and everything in it."),
+    )
+    trust_after = models.IntegerField(
+        _("First comments to approve"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0), MaxValueValidator(MAX_TRUST_AFTER)],
+        help_text=_(
+            "How many comments of each author need approval in this section. Leave empty for the number of the section "
+            "above or the site."
+        ),
     )
 
     class Meta:

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Any
 
 from bson import ObjectId
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from marginalia.mongo.connection import first_batch, server_selection_time_limit
@@ -37,6 +38,8 @@ class StoredSettings:
     time_zone: str = "UTC"
     posts_per_page: int = 10
     comment_policy: str = "hold-first"
+    # The number of public comments after which writers are trusted.
+    comments_trust_after: int = field(default_factory=lambda: getattr(settings, "COMMENTS", {}).get("TRUST_AFTER", 1))
     comments_close_after_days: int = 0
     # The photo for link previews of pages without a photo.
     share_picture: ObjectId | None = None
@@ -61,7 +64,7 @@ _SETTINGS = frozenset(setting.name for setting in fields(StoredSettings))
 
 COMMENT_POLICIES = (
     ("open", _("Comments appear immediately")),
-    ("hold-first", _("Each author's first comment needs approval")),
+    ("hold-first", _("Each author's first comments need approval")),
     ("hold-all", _("Every comment needs approval")),
     ("members", _("Only members can comment, and their comments appear immediately")),
     ("closed", _("No one can comment")),

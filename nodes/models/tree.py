@@ -44,6 +44,9 @@ class SectionEntry:
     updated: datetime
     # The comment policy for nodes in the section. "" means the policy of the parent section or the site.
     comments: str = ""
+    # The number of public comments after which writers are trusted in the section. None means the number of the parent
+    # section or the site.
+    trust_after: int | None = None
     # The theme of the section and everything in it. "" means the theme of the parent section or the site.
     theme: str = ""
     # The position among the siblings, if editors sort the parent section manually.
@@ -223,7 +226,7 @@ def fresh() -> Tree:
 @on_lists
 def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. Callers must read `version` before they call this function."""
-    fields = {f"metadata.{name}": 1 for name in (*_FIELDS, "detail.comments", "detail.theme")} | {
+    fields = {f"metadata.{name}": 1 for name in (*_FIELDS, "detail.comments", "detail.trust_after", "detail.theme")} | {
         "position": 1,
         "arranged": 1,
     }
@@ -237,13 +240,20 @@ def _section(document: Mapping[str, Any]) -> SectionEntry:
     check_metadata(metadata, _FIELDS)
     detail = metadata.get("detail") or {}
     comments = detail.get("comments") or ""
+    trust_after = detail.get("trust_after")
     # Other apps can declare a field `theme` with other values.
     theme = next((name for name, _label in THEMES if name == detail.get("theme")), "")
     position = document.get("position") or ""
-    if not (isinstance(comments, str) and isinstance(position, str)):
-        raise Malformed("detail.comments or position has another type")
+    if not (isinstance(comments, str) and isinstance(position, str) and isinstance(trust_after, int | None)):
+        raise Malformed("detail.comments, detail.trust_after or position has another type")
     values = {name: metadata[name] for name in _FIELDS}
     is_arranged = document.get("arranged") is True
     return SectionEntry(
-        document["_id"], **values, comments=comments, theme=theme, position=position, is_arranged=is_arranged
+        document["_id"],
+        **values,
+        comments=comments,
+        trust_after=trust_after,
+        theme=theme,
+        position=position,
+        is_arranged=is_arranged,
     )

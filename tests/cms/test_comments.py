@@ -8,16 +8,18 @@ from bson import ObjectId
 from pymongo.collection import Collection
 
 from cms import comments as ties
-from cms.testing import build
+from cms.testing import build, photos
 from marginalia.comments import targets
 from marginalia.comments.errors import TargetNotFound
 from marginalia.comments.operations import maintenance, privacy
 from marginalia.comments.posting import policy, services
+from marginalia.comments.posting.tokens import MAX_SENT
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, Fault, Order, Target
 from marginalia.mongo.clock import now
+from nodes.content.base import MAX_TRUST_AFTER
 from nodes.models import stored_site
-from nodes.selectors import stored_nodes
+from nodes.selectors import stored_nodes, stored_photos
 from nodes.services import drafts, editing, trash
 from nodes.services import site as site_services
 from nodes.signals import node_deleted
@@ -60,6 +62,24 @@ def test_policy_of_a_node_overrides_section_and_site():
     strict = build.node("blog", "strict", **{"detail.comments": "members"})
     assert policy_of(build.node("blog-entry", "inside", parent=strict)).mode == "members"
     assert policy_of(build.node("blog-entry", "own", parent=strict, **{"detail.comments": "closed"})).mode == "closed"
+
+
+def test_sections_and_the_site_say_how_many_comments_need_approval(settings):
+    settings.COMMENTS = {**settings.COMMENTS, "TRUST_AFTER": 3}
+    post = build.node("blog-entry", "post", parent=build.node("blog", "news"))
+    photo = photos.upload(build.node("gallery", "photos", **{"detail.trust_after": 0}))
+    assert policy_of(post).trust_after == 3
+    change_site(comments_trust_after=2)
+    assert policy_of(post).trust_after == 2
+    strict = build.node("folder", "strict", **{"detail.trust_after": 5})
+    inner = build.node("blog", "inner", parent=strict)
+    assert policy_of(strict).trust_after == 5
+    assert policy_of(build.node("blog-entry", "inside", parent=inner)).trust_after == 5
+    assert policy.policy_for(stored_photos.get(photo)).trust_after == 0
+
+
+def test_browsers_remember_enough_comments_for_the_highest_number():
+    assert MAX_TRUST_AFTER == MAX_SENT
 
 
 def test_page_shows_its_discussion_if_its_editor_says_so(client):

@@ -71,3 +71,10 @@ def test_model_has_its_own_policy(post_page, client, rules, settings):
         TARGETS={post_page.label: {**entry, "MODE": "open"}},
     )
     assert post(client, post_page, "One") is None
+    rules(
+        POLICY="marginalia.comments.posting.policy.stock",
+        MODE="hold-first",
+        TRUST_AFTER=5,
+        TARGETS={post_page.label: {**entry, "TRUST_AFTER": 1}},
+    )
+    assert post(client, post_page, "Two") is None
