@@ -23,9 +23,6 @@ from marginalia.comments.backends.stored import Document
 from marginalia.comments.types import State, Target, TermKind
 from marginalia.mongo.connection import non_duplicate_errors
 
-# An entry without content: of an erased comment, or of a comment that was removed before it had an entry.
-EMPTY: Document = {"terms": []}
-
 
 class Catalogue:
     """Access to the collection `comments.catalogue`."""
@@ -40,7 +37,7 @@ class Catalogue:
 
         Entries that already have the revision of their comment, or a higher one, are left alone.
         """
-        rest = documents if erased or len(documents) == 1 else self._note_removed(target, documents)
+        rest = documents if erased or len(documents) == 1 else self._note_states(target, documents)
         updates = [_update(target, document, erased=erased) for document in rest]
         # A duplicate key means that an entry exists. Unless its revision is lower, there is nothing to do. If another
         # writer has inserted it just now, its revision can be lower, so try again.
@@ -55,27 +52,29 @@ class Catalogue:
                     raise
                 updates = [updates[failure["index"]] for failure in error.details["writeErrors"]]
 
-    def _note_removed(self, target: Target, documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Record removals, which change nothing but the state, with one update for each revision.
+    def _note_states(self, target: Target, documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Record removals and restorations, which change only the state, with one update for each revision.
 
         Return the documents whose entries remain to be stored.
         """
-        by_revision = defaultdict(list)
+        changed: dict[tuple[int, str], list[Mapping[str, Any]]] = defaultdict(list)
+        rest: list[Mapping[str, Any]] = []
         for document in documents:
-            if document["state"] == State.REMOVED.value:
-                by_revision[document["rev"]].append(document)
-        rest = [document for document in documents if document["state"] != State.REMOVED.value]
-        for rev, removed in by_revision.items():
-            slugs = [document["slug"] for document in removed]
-            query = {"discussion_id": target.id, "slug": {"$in": slugs}, "rev": rev - 1}
-            fields = {"rev": rev, "state": State.REMOVED.value}
-            if self._writing.update_many(query, {"$set": fields}).matched_count < len(removed):
-                rest += removed
+            is_new = document["rev"] == 1
+            (rest if is_new else changed[document["rev"], document["state"]]).append(document)
+        for (rev, state), group in changed.items():
+            slugs = [document["slug"] for document in group]
+            query: Document = {"discussion_id": target.id, "slug": {"$in": slugs}, "rev": rev - 1}
+            if state == State.PUBLIC.value:
+                # A comment that was removed before and is public now has been restored, with the same text.
+                query |= {"state": State.REMOVED.value, "terms.0": {"$exists": True}}
+            if self._writing.update_many(query, {"$set": {"rev": rev, "state": state}}).matched_count < len(group):
+                rest += group
         return rest
 
     def erase(self, query: Document) -> None:
         """Remove the content of the entries that match `query`."""
-        self.stored.update_many(query, {"$set": {**EMPTY, "state": State.REMOVED.value}})
+        self.stored.update_many(query, {"$set": {"terms": [], "state": State.REMOVED.value}})
 
     def revisions(self, target: Target, slugs: Sequence[str]) -> dict[str, int]:
         """Return the revisions of the entries of comments, keyed by slug."""
@@ -85,18 +84,19 @@ class Catalogue:
 
 
 def _update(target: Target, document: Mapping[str, Any], *, erased: bool) -> UpdateOne:
-    query = {"discussion_id": target.id, "slug": document["slug"], "rev": {"$lt": document["rev"]}}
-    fields: Document = {"rev": document["rev"], "state": document["state"]}
-    first: Document = {"posted": document["posted"]}
+    rev = document["rev"]
+    query = {"discussion_id": target.id, "slug": document["slug"], "rev": {"$lt": rev}}
+    # A tombstone keeps the terms of its entry, which moderators can still search. They must not be written again,
+    # because the author may have been erased since. If the entry missed a change, its terms may be those of another
+    # text.
+    terms: Any = {"$cond": [{"$eq": ["$rev", rev - 1]}, "$terms", []]}
     if document["state"] == State.PUBLIC.value:
-        fields["terms"] = terms_of(target, document)
+        terms = {"$literal": terms_of(target, document)}
     elif erased:
-        fields |= EMPTY
-    else:
-        # A tombstone keeps the terms of its entry, which moderators can still search. They must not be written again,
-        # because the author may have been erased since.
-        first |= EMPTY
-    return UpdateOne(query, {"$set": fields, "$setOnInsert": first}, upsert=True)
+        terms = []
+    posted = {"$ifNull": ["$posted", document["posted"]]}
+    fields = {"rev": rev, "state": document["state"], "posted": posted, "terms": terms}
+    return UpdateOne(query, [{"$set": fields}], upsert=True)
 
 
 def terms_of(target: Target, document: Mapping[str, Any]) -> list[str]:

@@ -20,6 +20,11 @@ from marginalia.comments.types import Order, State
 from marginalia.mongo.collections import Collection
 from marginalia.mongo.reading import Malformed
 
+# The `rev` that a comment must have, and the fields to set.
+Change = tuple[int, Mapping[str, Any]]
+# Changes of comments, keyed by slug.
+Changes = Mapping[str, Change]
+
 
 @dataclass(frozen=True)
 class Lookup:
@@ -101,8 +106,8 @@ class Layout(ABC):
     ) -> bool:
         """Set `fields` of a comment if its `rev` matches `revs` (a number or a query). Return whether they were set."""
 
-    def change_many(self, place: Place, changes: Mapping[str, tuple[int, Mapping[str, Any]]], lookup: Lookup) -> None:
-        """Make many changes, each as `change` does. `changes` contains the `rev` and the fields, keyed by slug."""
+    def change_many(self, place: Place, changes: Changes, lookup: Lookup) -> None:
+        """Make many changes, each as `change` does."""
         for slug, (rev, fields) in changes.items():
             self.change(place, slug, rev, fields, lookup)
 
@@ -271,6 +276,19 @@ def element(slug: str, revs: Mapping[str, Any] | int) -> Document:
 def set_element(fields: Mapping[str, Any]) -> Document:
     """Return the update that sets `fields` of the comment that `element` found."""
     return {"$set": {f"comments.$.{name}": value for name, value in fields.items()}}
+
+
+def set_elements(changes: Changes) -> list[Document]:
+    """Return the update that makes all changes to the comments in a bucket or target that still have their `rev`.
+
+    The server writes the whole document for each update, so one update is faster than one for each comment.
+    """
+    known = [{"slug": slug, "rev": rev, "fields": dict(fields)} for slug, (rev, fields) in changes.items()]
+    is_it = {"$and": [{"$eq": [f"$$change.{name}", f"$$this.{name}"]} for name in ("slug", "rev")]}
+    change = {"$first": {"$filter": {"input": {"$literal": known}, "as": "change", "cond": is_it}}}
+    changed = {"$cond": ["$$change", {"$mergeObjects": ["$$this", "$$change.fields"]}, "$$this"]}
+    each = {"$let": {"vars": {"change": change}, "in": changed}}
+    return [{"$set": {"comments": {"$map": {"input": "$comments", "as": "this", "in": each}}}}]
 
 
 def elements(document: Mapping[str, Any]) -> list[Any]:

@@ -15,6 +15,8 @@ from pymongo import ASCENDING, DESCENDING, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from marginalia.comments.backends.layouts.base import (
+    Change,
+    Changes,
     Layout,
     Lookup,
     element,
@@ -24,6 +26,7 @@ from marginalia.comments.backends.layouts.base import (
     pushes,
     readable_in,
     set_element,
+    set_elements,
     sort_key,
 )
 from marginalia.comments.backends.stored import Document, Place
@@ -67,10 +70,13 @@ class InBuckets(Layout):
         )
         return bool(changed.modified_count)
 
-    def change_many(self, place: Place, changes: Mapping[str, tuple[int, Mapping[str, Any]]], lookup: Lookup) -> None:
+    def change_many(self, place: Place, changes: Changes, lookup: Lookup) -> None:
+        by_page: dict[int, dict[str, Change]] = defaultdict(dict)
+        for slug, change in changes.items():
+            by_page[lookup.hint[slug]][slug] = change
         updates = [
-            UpdateOne({**self.of(place), "page": lookup.hint[slug], **element(slug, rev)}, set_element(fields))
-            for slug, (rev, fields) in changes.items()
+            UpdateOne({**self.of(place), "page": page, "comments.slug": {"$in": list(group)}}, set_elements(group))
+            for page, group in by_page.items()
         ]
         self.stored.bulk_write(updates, ordered=False)
 

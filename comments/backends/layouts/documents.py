@@ -11,7 +11,7 @@ from typing import Any
 from pymongo import ASCENDING, DESCENDING, UpdateOne
 from pymongo.errors import DuplicateKeyError
 
-from marginalia.comments.backends.layouts.base import Layout, Lookup
+from marginalia.comments.backends.layouts.base import Changes, Layout, Lookup
 from marginalia.comments.backends.stored import FIELDS, Document, Place, readable_comments
 from marginalia.comments.types import Order
 from marginalia.mongo.connection import insert_new
@@ -50,7 +50,7 @@ class Documents(Layout):
         changed = self.stored.update_one({**self.of(place), "slug": slug, "rev": revs}, {"$set": dict(fields)})
         return bool(changed.modified_count)
 
-    def change_many(self, place: Place, changes: Mapping[str, tuple[int, Mapping[str, Any]]], lookup: Lookup) -> None:
+    def change_many(self, place: Place, changes: Changes, lookup: Lookup) -> None:
         updates = [
             UpdateOne({**self.of(place), "slug": slug, "rev": rev}, {"$set": dict(fields)})
             for slug, (rev, fields) in changes.items()

@@ -18,12 +18,12 @@ from typing import Any
 
 import bson
 from django.core.exceptions import ImproperlyConfigured
-from pymongo import UpdateOne
 from pymongo.collection import Collection
 
 from marginalia.comments import conf, targets
 from marginalia.comments.backends.layouts.base import (
     PRESENT,
+    Changes,
     Layout,
     Lookup,
     element,
@@ -32,6 +32,7 @@ from marginalia.comments.backends.layouts.base import (
     pushes,
     readable_in,
     set_element,
+    set_elements,
     sort_key,
 )
 from marginalia.comments.backends.stored import Document, Place
@@ -143,14 +144,11 @@ class Embedded(Layout):
         home = lookup.hint["home"]
         return bool(home.update_one({**lookup.hint["where"], **query}, set_element(fields)).modified_count)
 
-    def change_many(self, place: Place, changes: Mapping[str, tuple[int, Mapping[str, Any]]], lookup: Lookup) -> None:
+    def change_many(self, place: Place, changes: Changes, lookup: Lookup) -> None:
         if "where" not in lookup.hint:
             raise TargetNotFound(str(place.target))
-        of_copy = {**lookup.hint["where"], "comments_epoch": place.epoch}
-        updates = [
-            UpdateOne({**of_copy, **element(slug, rev)}, set_element(fields)) for slug, (rev, fields) in changes.items()
-        ]
-        lookup.hint["home"].bulk_write(updates, ordered=False)
+        of_copy = {"comments_epoch": place.epoch, "comments.slug": {"$in": list(changes)}}
+        lookup.hint["home"].update_one({**lookup.hint["where"], **of_copy}, set_elements(changes))
 
     def outgrown(self, place: Place, lookup: Lookup, *documents: Document) -> str:
         count = lookup.hint.get("held", 0)
