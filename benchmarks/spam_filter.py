@@ -76,7 +76,8 @@ def _learn(number: int, path: Path, is_spam: bool) -> float:
 
     started = time.perf_counter()
     ids = [EVERY_COMMENT, *(feature.id for feature in _features(path))]
-    backend().lessons.learn(Target("auth.user", "1"), f"message{number}", ids, "spam" if is_spam else "approved")
+    place = (Target("auth.user", "1"), f"message{number}")
+    backend().lessons.learn({place: ids}, "spam" if is_spam else "approved")
     return time.perf_counter() - started
 
 

@@ -533,10 +533,11 @@ class Found:
 
 
 class BatchState(StrEnum):
-    """The progress of a bulk decision. MARKING, HIDING and UNDOING are being worked on."""
+    """The progress of a bulk decision. All states except DONE and UNDONE are being worked on."""
 
     MARKING = "marking"
     HIDING = "hiding"
+    APPROVING = "approving"
     DONE = "done"
     UNDOING = "undoing"
     UNDONE = "undone"
@@ -547,12 +548,12 @@ class Batch:
     """A bulk decision: published comments are hidden, and pending comments get a verdict.
 
     Attributes:
-        verdict: The verdict on pending comments, SPAM or REJECTED.
+        verdict: The verdict on pending comments: SPAM, REJECTED or APPROVED. If it is APPROVED, no comment is hidden.
         what: The term by which the comments were selected, or "" if they were selected in another way.
         total: How many comments were selected. Until this is known, it is 0.
-        left: How many comments are still to be hidden or restored.
-        skipped: How many comments could not be hidden, for example because their discussion is damaged.
-        restored: How many comments were restored by an undo.
+        left: How many comments are still to be changed.
+        skipped: How many comments could not be changed, for example because their discussion is damaged.
+        restored: How many comments were restored by an undo. If they had been approved, they were hidden instead.
     """
 
     id: str
@@ -570,6 +571,11 @@ class Batch:
     def is_finished(self) -> bool:
         """Return whether nothing is left to do."""
         return self.state in (BatchState.DONE, BatchState.UNDONE)
+
+
+# A function that accepts the targets and slugs of comments, the verdict that they have got from a bulk decision (after an
+# undo, WAITING), and the scheme and host for links in notices, or "".
+Report = Callable[[list[tuple[Target, str]], Verdict, str], None]
 
 
 @dataclass(frozen=True)

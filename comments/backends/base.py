@@ -40,6 +40,7 @@ from marginalia.comments.types import (
     PageQuery,
     PostResult,
     ReplacedComment,
+    Report,
     RestrictionChanges,
     Selected,
     Selection,
@@ -419,34 +420,50 @@ class Backend(Protocol):
         `before` is the `(posted, id)` of the last comment on the previous page.
         """
 
-    def get_many(self, target: Target, slugs: Iterable[str]) -> dict[str, Comment]:
-        """Return those comments of a discussion that exist, keyed by slug."""
+    def get_with_texts(self, target: Target, slugs: Iterable[str]) -> dict[str, Comment]:
+        """Return those comments of a discussion that exist, keyed by slug. Show them only to moderators.
+
+        A removed comment has the author and text that it had before, unless its author was erased.
+        """
 
     def terms_of(self, target: Target, slug: str) -> tuple[str, ...]:
         """Return the terms of a published or pending comment, or () if they aren't known."""
 
-    def start_batch(self, selection: Selection, verdict: Verdict, *, what: str = "", by: str = "") -> Batch:
+    def start_batch(
+        self, selection: Selection, verdict: Verdict, *, what: str = "", by: str = "", origin: str = ""
+    ) -> Batch:
         """Store the decision to hide the public comments of a selection, and to give the pending ones a verdict.
 
-        Nothing is changed until `work_on_batch` is called.
+        If the verdict is APPROVED, the pending comments are published, and the public ones are left alone. Nothing is
+        changed until `work_on_batch` is called.
 
         Args:
             selection: The comments. Comments that are posted later aren't included.
-            verdict: The verdict on pending comments, SPAM or REJECTED.
+            verdict: The verdict on pending comments: SPAM, REJECTED or APPROVED.
             what: The term by which the comments were selected, or "".
             by: The primary key of the moderator, or "".
+            origin: The scheme and host for links in notices about approved comments, or "".
         """
 
-    def work_on_batch(self, batch_id: str, *, seconds: float | None = None) -> Batch | None:
+    def work_on_batch(
+        self, batch_id: str, *, seconds: float | None = None, report: Report | None = None
+    ) -> Batch | None:
         """Continue a batch until it is finished, or until `seconds` have passed. Return the batch.
 
         If another process is working on the batch, do nothing. If the process dies, the next call continues.
+
+        Args:
+            batch_id: The id of the batch.
+            seconds: The time after which the rest is left to the next call, or None for no limit.
+            report: A function that is called with groups of comments that were decided on. After a crash, some groups
+                may be missing, or be reported twice.
         """
 
     def undo_batch(self, batch_id: str, *, by: str = "") -> Batch | None:
         """Record that a batch is to be undone, and return the batch. `work_on_batch` then restores the comments.
 
-        Only comments that are still as the batch left them are restored.
+        Only comments that are still as the batch left them are restored. Comments that the batch has published are
+        removed.
         """
 
     def batch(self, batch_id: str) -> Batch | None:
@@ -455,8 +472,11 @@ class Backend(Protocol):
     def batches(self, *, limit: int, after: str = "") -> list[Batch]:
         """Return batches, newest first. `after` is the id of the last batch on the previous page."""
 
-    def tidy_batches(self) -> int:
-        """Continue all batches whose process died. A worker calls this every minute. Return how many there were."""
+    def tidy_batches(self, *, report: Report | None = None) -> int:
+        """Continue all batches whose process died. A worker calls this every minute. Return how many there were.
+
+        For `report`, see `work_on_batch`.
+        """
 
     # Upkeep ----------------------------------------------------------------------------------------------------------
 

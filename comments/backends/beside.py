@@ -1,14 +1,18 @@
 """Data about comments in separate collections: flags, subscriptions, hashes of IP addresses, and learned features."""
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from bson import ObjectId
 from pymongo import UpdateOne
 from pymongo.database import Database
+from pymongo.errors import BulkWriteError
 
 from marginalia.comments.types import FlaggedComment, ImportedId, Subscription, Target
 from marginalia.mongo.clock import now
+from marginalia.mongo.connection import non_duplicate_errors
 from marginalia.mongo.reading import Malformed, read_documents
 
 # Maximum number of readers recorded per comment. A moderator doesn't need more flags to notice the comment.
@@ -179,23 +183,43 @@ class Lessons:
             for document in found
         }
 
-    def learn(self, target: Target, slug: str, features: Collection[str], kind: str) -> None:
-        """Count the features of a comment for a decision. If `kind` is "", forget the comment's decision.
+    def learn(self, lessons: Mapping[tuple[Target, str], Collection[str]], kind: str) -> None:
+        """Count the features of comments for decisions of one kind. If `kind` is "", forget their decisions.
 
-        Each decision about a comment counts once, and a later decision replaces it. If the process is killed during
-        this call, some features may be counted wrongly by one.
+        Each comment counts once, and a later decision replaces an earlier one. If the process is killed during this
+        call, some comments may not be counted, but none is counted twice.
+
+        Args:
+            lessons: The features of each comment, keyed by its target and slug.
+            kind: "spam", "approved" or "".
         """
-        decision = {"_id": _id(target, slug)}
-        if kind:
-            before = self.decisions.find_one_and_update(decision, {"$set": {"kind": kind, "at": now()}}, upsert=True)
-        else:
-            before = self.decisions.find_one_and_delete(decision)
-        earlier = before["kind"] if before else ""
-        if earlier == kind:
-            return
-        change = {**({earlier: -1} if earlier else {}), **({kind: 1} if kind else {})}
-        update = {"$inc": change, "$set": {"at": now()}}
-        self.features.bulk_write([UpdateOne({"_id": id}, update, upsert=True) for id in features], ordered=False)
+        features = {_id(*place): found for place, found in lessons.items()}
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for decision in self._decide(list(features), kind):
+            for feature in features[decision["_id"]]:
+                counts[feature].update({kind: 1})
+                counts[feature].subtract({decision["before"]: 1})
+        moment = now()
+        updates = [
+            UpdateOne({"_id": feature}, {"$inc": change, "$set": {"at": moment}}, upsert=True)
+            for feature, counted in counts.items()
+            if (change := {name: number for name, number in counted.items() if name and number})
+        ]
+        if updates:
+            self.features.bulk_write(updates, ordered=False)
+
+    def _decide(self, ids: list[str], kind: str) -> list[Mapping[str, Any]]:
+        """Store decisions about comments, and return those that replaced no decision, or one of another kind."""
+        call = ObjectId()
+        fields = {"before": {"$ifNull": ["$kind", ""]}, "kind": kind, "at": "$$NOW", "call": call}
+        updates = [UpdateOne({"_id": id, "kind": {"$ne": kind}}, [{"$set": fields}], upsert=bool(kind)) for id in ids]
+        try:
+            self.decisions.bulk_write(updates, ordered=False)
+        except BulkWriteError as error:
+            # A duplicate key means that this decision has been learned already.
+            if non_duplicate_errors(error):
+                raise
+        return list(self.decisions.find({"_id": {"$in": ids}, "call": call}, {"before": 1}))
 
 
 class Imported:

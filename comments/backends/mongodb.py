@@ -12,11 +12,10 @@ from marginalia.comments.backends.upkeep.conversions import Conversions
 from marginalia.comments.backends.upkeep.repairing import Repairing
 from marginalia.comments.backends.writing.batches import Batches
 from marginalia.comments.backends.writing.importing import Importing
-from marginalia.comments.backends.writing.pending import Pending
 from marginalia.comments.types import RestrictionChanges, Target
 
 
-class MongoBackend(Pending, Batches, Importing, Reading, Across, Conversions, Repairing):
+class MongoBackend(Batches, Importing, Reading, Across, Conversions, Repairing):
     """The backend for one MongoDB database. It supports all layouts."""
 
     def __init__(self, db: Any = None) -> None:

@@ -136,7 +136,7 @@ BATCH = document(
     {
         "by": TEXT,
         "created": DATE,
-        "verdict": one_of(Verdict.SPAM, Verdict.REJECTED),
+        "verdict": one_of(Verdict.SPAM, Verdict.REJECTED, Verdict.APPROVED),
         "what": TEXT,
         "state": one_of(*BatchState),
         "total": INTEGER,
@@ -144,7 +144,7 @@ BATCH = document(
         "restored": INTEGER,
         "lease": document({"by": optional(ID), "until": DATE}),
     },
-    {"selection": document({}), "ended": DATE, "undone_by": TEXT},
+    {"selection": document({}), "ended": DATE, "undone_by": TEXT, "origin": TEXT},
 )
 FLAGS = document(
     {"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "who": array_of(TEXT), "count": INTEGER, "last": DATE}
@@ -154,7 +154,7 @@ SUBSCRIPTION = document(
     {"asked": DATE},
 )
 FEATURE = document({"_id": TEXT, "at": DATE}, {"spam": INTEGER, "approved": INTEGER})
-LESSON = document({"_id": TEXT, "kind": one_of("spam", "approved"), "at": DATE})
+LESSON = document({"_id": TEXT, "kind": one_of("spam", "approved", ""), "at": DATE}, {"before": TEXT, "call": ID})
 IMPORTED = document({"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "likes": INTEGER, "dislikes": INTEGER})
 ERASURE = document({"_id": TEXT, "at": DATE})
 IP_HASH = document({"discussion_id": TEXT, "slug": TEXT, "ip_hash": TEXT, "at": DATE}, {"networks": array_of(TEXT)})

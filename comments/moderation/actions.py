@@ -9,10 +9,10 @@ from typing import Unpack
 from django.core.exceptions import PermissionDenied
 
 from marginalia.comments import signals
-from marginalia.comments.moderation import pending
+from marginalia.comments.moderation import lessons, pending
 from marginalia.comments.moderation.pending import Decisions
 from marginalia.comments.notices import mails
-from marginalia.comments.posting import flags, forms, services, spam
+from marginalia.comments.posting import flags, forms, services
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import links, selectors
 from marginalia.comments.types import Comment, RestrictionChanges, Target, Verdict
@@ -49,13 +49,16 @@ def approve(sender: Sender, held_id: str, *, rev: int) -> Comment:
 
 
 def restore(sender: Sender, target: Target, slug: str, *, rev: int | None = None) -> Comment:
-    """Restore a removed comment. `rev` is the revision that the moderator saw, or None for any revision.
+    """Restore a removed comment, and let the spam rules forget the decision.
+
+    `rev` is the revision that the moderator saw, or None for any revision.
 
     Raises:
         PermissionDenied: The sender is not a moderator.
         CommentError: The comment can't be restored.
     """
     comment = services.restore(target, slug, rev=rev, by=_check(sender))
+    lessons.teach([(target, slug)], Verdict.WAITING)
     flags.clear(target, slug)
     return comment
 
@@ -97,7 +100,7 @@ def mark_spam(sender: Sender, target: Target, slug: str, *, rev: int | None = No
     comment = selectors.get(target, slug)
     removed = services.remove(target, slug, rev=rev, by=by)
     if not comment.removed:
-        spam.learn(comment, Verdict.SPAM)
+        lessons.teach([(target, slug)], Verdict.SPAM)
     flags.clear(target, slug)
     _send(sender, removed, "removal")
     return removed

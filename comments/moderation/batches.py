@@ -1,21 +1,35 @@
-"""Actions on many comments at once: count, hide and restore comments with the same properties.
+"""Actions on many comments at once: count, hide, approve and restore comments with the same properties.
 
-The request that hides or restores comments works for a moment. If comments are left, a worker continues.
+The request that changes comments works for a moment. If comments are left, a worker continues.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from marginalia.comments import conf, terms
 from marginalia.comments.backends import backend
-from marginalia.comments.errors import CommentNotFound
+from marginalia.comments.errors import CommentError, CommentNotFound
+from marginalia.comments.moderation import lessons
 from marginalia.comments.moderation.bans import Term, check_moderator
+from marginalia.comments.notices import mails
 from marginalia.comments.posting import ip_hash
 from marginalia.comments.posting.services import Sender
-from marginalia.comments.reading import selectors
-from marginalia.comments.types import Ban, Batch, Comment, HeldComment, Selected, Selection, Target, TermKind, Verdict
+from marginalia.comments.reading import links, selectors
+from marginalia.comments.types import (
+    Ban,
+    Batch,
+    Comment,
+    HeldComment,
+    Selected,
+    Selection,
+    Target,
+    TermKind,
+    Verdict,
+)
 from marginalia.tasks import URGENT, task, worker
 
-# How long a request hides or restores comments before it leaves the rest to a worker.
+NOTHING = Selection(comments=())
+# How long a request changes comments before it leaves the rest to a worker.
 SECONDS = 2.0
 
 
@@ -34,6 +48,19 @@ def of_pattern(typed: str) -> Selection:
     return Selection(
         terms=tuple(map(TermKind.WORD.term, pattern.words)), prefixes=tuple(map(TermKind.WORD.term, pattern.prefixes))
     )
+
+
+def of_beginnings(typed: str) -> Selection:
+    """Return the comments that, for each of these words, contain a word that begins with it."""
+    pattern = terms.Pattern.parse(typed)
+    beginnings = tuple(map(TermKind.WORD.term, (*pattern.words, *pattern.prefixes)))
+    return Selection(prefixes=beginnings) if beginnings else NOTHING
+
+
+def of_name(typed: str) -> Selection:
+    """Return the comments by authors whose name begins like this."""
+    name = terms.fold_name(typed)
+    return Selection(prefixes=(TermKind.NAME.term(name),)) if name else NOTHING
 
 
 def count(selection: Selection) -> Selected:
@@ -57,8 +84,20 @@ def hide(sender: Sender, selection: Selection, *, verdict: Verdict = Verdict.SPA
     return _work(batch)
 
 
+def approve(sender: Sender, selection: Selection) -> Batch:
+    """Publish the pending comments of a selection. Return the batch.
+
+    Raises:
+        PermissionDenied: The sender is not a moderator.
+    """
+    by = check_moderator(sender)
+    return _work(backend().start_batch(selection, Verdict.APPROVED, by=by, origin=links.origin(sender.request)))
+
+
 def undo(sender: Sender, batch_id: str) -> Batch | None:
     """Restore the comments that are still as a batch left them. Return the batch, or None if there is no such batch.
+
+    If the batch has approved comments, they are hidden.
 
     Raises:
         PermissionDenied: The sender is not a moderator.
@@ -78,7 +117,7 @@ def find(*, limit: int, after: str = "") -> list[Batch]:
 
 
 def _work(batch: Batch) -> Batch:
-    worked_on = backend().work_on_batch(batch.id, seconds=SECONDS) or batch
+    worked_on = backend().work_on_batch(batch.id, seconds=SECONDS, report=_follow_up) or batch
     if not worked_on.is_finished:
         key = f"batch:{batch.id}:{worked_on.state}"
         work.using(key=key, backend=conf.get("TASKS")).enqueue(batch=batch.id)
@@ -88,13 +127,21 @@ def _work(batch: Batch) -> Batch:
 @task(stored_as="comments.batch", priority=URGENT)
 def work(batch: str) -> None:
     """Continue a batch until it is finished."""
-    backend().work_on_batch(batch)
+    backend().work_on_batch(batch, report=_follow_up)
 
 
 @worker.regularly
 def resume() -> None:
     """Continue the batches whose process died. A worker calls this every minute."""
-    backend().tidy_batches()
+    backend().tidy_batches(report=_follow_up)
+
+
+def _follow_up(places: list[lessons.Place], verdict: Verdict, origin: str) -> None:
+    """Let the spam rules learn from decisions, and notify people who subscribed to replies about approved comments."""
+    lessons.teach(places, verdict)
+    for target, slug in places if verdict is Verdict.APPROVED else ():
+        with suppress(CommentError):  # the discussion has been deleted or damaged since
+            mails.notify_subscribers(selectors.get(target, slug), origin)
 
 
 @dataclass(frozen=True)

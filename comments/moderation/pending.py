@@ -18,8 +18,9 @@ from django.utils.translation import gettext as _
 from marginalia.comments import targets
 from marginalia.comments.backends import backend
 from marginalia.comments.errors import CommentError, CommentNotFound
+from marginalia.comments.moderation import lessons
 from marginalia.comments.notices import mails, reasons
-from marginalia.comments.posting import flags, forms, services, spam
+from marginalia.comments.posting import flags, forms, services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, HeldQuery, Verdict
 from marginalia.mongo.clock import now
@@ -159,7 +160,7 @@ def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Commen
     if held.verdict is Verdict.APPROVED and action == "wait" and held.decided_by == by:
         # To undo an approval, remove the published comment. Moderators can restore it on its own page in the admin.
         removed = services.remove(held.target, held.slug, by=by)
-        spam.learn(held, Verdict.WAITING)
+        lessons.teach([(held.target, held.slug)], Verdict.WAITING)
         return removed
     if held.verdict is not _VERDICTS[action]:
         raise CommentNotFound(held_id)
@@ -191,7 +192,7 @@ def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
     """
     comment = backend().approve(held_id, by, rev)
     if by and not comment.removed:
-        spam.learn(comment, Verdict.APPROVED)
+        lessons.teach([(comment.target, comment.slug)], Verdict.APPROVED)
     return comment
 
 
@@ -203,7 +204,7 @@ def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -
     """
     held = backend().reject(held_id, by, verdict)
     if by and held.verdict is verdict:
-        spam.learn(held, verdict)
+        lessons.teach([(held.target, held.slug)], verdict)
     return held
 
 

@@ -1,7 +1,8 @@
 """Search the published and pending comments of all discussions, for moderators."""
 
+import re
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from django.db.models import Model
 
@@ -11,13 +12,17 @@ from marginalia.comments.errors import CommentError, CommentNotFound
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, Found, HeldComment, Selection, State, Target, Verdict
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# The time in milliseconds, and the id.
+_CURSOR = re.compile("([0-9]{1,14})-([0-9a-f]{24})")
+
 
 @dataclass(frozen=True)
 class Hit:
     """A comment that a search found, with its text.
 
     Attributes:
-        comment: The comment. If it was removed, this is the version before the removal.
+        comment: The comment. If it was removed, it has the text and author that it had before.
         obj: The discussed object, or None if readers can't see it.
     """
 
@@ -40,6 +45,17 @@ def find(
     return backend().search(selection, states, limit=limit, before=before)
 
 
+def cursor(last: Found) -> str:
+    """Return the cursor of the page that follows the comment `last`."""
+    return f"{(last.posted - _EPOCH) // timedelta(milliseconds=1)}-{last.id}"
+
+
+def parse_cursor(typed: str) -> tuple[datetime, str] | None:
+    """Return the `before` argument of `find` for a cursor, or None if the cursor is invalid."""
+    found = _CURSOR.fullmatch(typed)
+    return (_EPOCH + timedelta(milliseconds=int(found[1])), found[2]) if found else None
+
+
 def with_texts(found: list[Found]) -> list[Hit]:
     """Return the comments that a search found, with their texts. Comments that no longer exist are left out."""
     published = _published(found)
@@ -49,8 +65,13 @@ def with_texts(found: list[Found]) -> list[Hit]:
         comment = _held(hit) if hit.held_id else published.get((hit.target, hit.slug))
         if comment:
             now = replace(hit, state=comment.state if isinstance(comment, Comment) else comment.verdict)
-            hits.append(Hit(now, _with_text(comment), objects.get(hit.target)))
+            hits.append(Hit(now, comment, objects.get(hit.target)))
     return hits
+
+
+def with_text(comment: Comment) -> Comment:
+    """Return a removed comment with the author and text that it had before, and any other comment unchanged."""
+    return _read(comment.target, [comment.slug]).get(comment.slug, comment) if comment.removed else comment
 
 
 def _published(found: list[Found]) -> dict[tuple[Target, str], Comment]:
@@ -63,7 +84,7 @@ def _published(found: list[Found]) -> dict[tuple[Target, str], Comment]:
 
 def _read(target: Target, slugs: list[str]) -> dict[str, Comment]:
     try:
-        return backend().get_many(target, slugs)
+        return backend().get_with_texts(target, slugs)
     except CommentError:  # the discussion is damaged
         return {}
 
@@ -73,11 +94,3 @@ def _held(hit: Found) -> HeldComment | None:
         return selectors.get_held(hit.held_id)
     except CommentNotFound:
         return None
-
-
-def _with_text(comment: Comment | HeldComment) -> Comment | HeldComment:
-    """Return a removed comment as it was before, unless its author was erased."""
-    if isinstance(comment, HeldComment) or not comment.removed:
-        return comment
-    versions = selectors.history(comment.target, comment.slug)
-    return versions[0].comment if versions else comment

@@ -7,7 +7,7 @@ are stored as keyed hashes, so the collection contains no text from comments.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -111,10 +111,17 @@ class LearnedFilter(SpamRule):
 
     def learn(self, comment: Comment | HeldComment, verdict: Verdict) -> None:
         """Learn a moderator's decision: APPROVED or SPAM. Any other verdict makes the filter forget the decision."""
+        self.learn_many([comment], verdict)
+
+    def learn_many(self, comments: Sequence[Comment | HeldComment], verdict: Verdict) -> None:
+        """Learn the same decision about several comments, with three commands."""
         kind = {Verdict.APPROVED: "approved", Verdict.SPAM: "spam"}.get(verdict, "")
+        lessons = {(comment.target, comment.slug): self._ids(comment) for comment in comments}
+        backend().lessons.learn(lessons, kind)
+
+    def _ids(self, comment: Comment | HeldComment) -> list[str]:
         features = self.features(comment.author.name, comment.source, comment.html, comment.posted)
-        ids = [EVERY_COMMENT, *(feature.id for feature in features)]
-        backend().lessons.learn(comment.target, comment.slug, ids, kind)
+        return [EVERY_COMMENT, *(feature.id for feature in features)]
 
 
 def _weight(counted: Mapping[str, int], every: Mapping[str, int]) -> float:

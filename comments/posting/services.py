@@ -121,7 +121,8 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
             _check_restrictions(discussion.restrictions, submission)
         posted = _store(sender.request, submission, _reasons(sender, rules, discussion.restrictions, submission))
     except Refused as refused:
-        spam.uncount(submission, rate=refused.rule != TokenUsed.__name__)
+        is_slow = discussion.restrictions.slow_seconds > 0
+        spam.uncount(submission, rate=refused.rule != TokenUsed.__name__, slow=is_slow)
         raise
     _follow_up(sender.request, submission, posted)
     return posted

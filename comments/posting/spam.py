@@ -7,7 +7,7 @@ class derived from SpamRule. Projects can add their own rules.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -105,7 +105,15 @@ class SpamRule:
         raise NotImplementedError
 
     def learn(self, comment: Comment | HeldComment, verdict: Verdict) -> None:
-        """React to a decision about a comment: APPROVED, SPAM or REJECTED, or WAITING if a decision was undone."""
+        """React to a decision about a comment: APPROVED, SPAM or REJECTED, or WAITING if a decision was undone.
+
+        A background task calls this method. If the task is repeated, it can receive the same decision again.
+        """
+
+    def learn_many(self, comments: Sequence[Comment | HeldComment], verdict: Verdict) -> None:
+        """React to the same decision about several comments."""
+        for comment in comments:
+            self.learn(comment, verdict)
 
     def __call__(self, submission: Submission) -> SpamHit | None:
         return self.check(submission)
@@ -129,11 +137,9 @@ def judge(submission: Submission) -> Judgement:
     return Judgement(held_by=tuple(held))
 
 
-def learn(comment: Comment | HeldComment, verdict: Verdict) -> None:
-    """Tell the rules what a moderator has decided about a comment. WAITING means that a decision was undone."""
-    for rule in conf.load_all("RULES"):
-        if isinstance(rule, SpamRule):
-            rule.learn(comment, verdict)
+def learning_rules() -> list[SpamRule]:
+    """Return the rules that learn from the decisions of moderators."""
+    return [rule for rule in conf.load_all("RULES") if isinstance(rule, SpamRule)]
 
 
 def _hits(submission: Submission) -> Iterator[SpamHit]:
@@ -247,16 +253,18 @@ def repeat(submission: Submission) -> SpamHit | None:
     return SpamHit("repeat", _("You have already posted this comment here."))
 
 
-def uncount(submission: Submission, *, rate: bool = True) -> None:
+def uncount(submission: Submission, *, rate: bool = True, slow: bool = False) -> None:
     """Undo the counts for a comment or a change that was not stored, so that the author can send it again.
 
     Args:
         submission: The submitted data.
         rate: Whether to undo the count for the rate limit too. Use False if another comment has already been stored
             with the form, because the two comments were counted only once.
+        slow: Whether the comment was counted in a slow discussion.
     """
     rates = _keys("rate", submission.ip_hash, submission.user) if rate else []
-    for key in (*rates, _repeat_key(submission), _slow_key(submission)):
+    waits = [_slow_key(submission)] if slow else []
+    for key in (*rates, *waits, _repeat_key(submission)):
         rate_limit.refund(key, token=submission.token.nonce, alias=conf.database_alias())
 
 

@@ -36,7 +36,9 @@ class Searching(Part):
         if selection.alike:
             needed = math.ceil(len(selection.alike) * terms.ALIKE)
             shared = {"$setIntersection": [{"$ifNull": ["$terms", []]}, {"$literal": list(selection.alike)}]}
-            parts += [{"terms": {"$in": list(selection.alike)}}, {"$expr": {"$gte": [{"$size": shared}, needed]}}]
+            # A comment that shares enough of the shingles has at least one of these, so the rest need not be looked up.
+            looked_up = list(selection.alike)[needed - 1 :]
+            parts += [{"terms": {"$in": looked_up}}, {"$expr": {"$gte": [{"$size": shared}, needed]}}]
         if selection.discussions is not None:
             parts.append({"discussion_id": {"$in": list(selection.discussions)}})
         if selection.since:
@@ -91,12 +93,17 @@ class Searching(Part):
                 found += read_documents(stored.name, cursor, read)
         return nlargest(limit, found, key=lambda one: (one.posted, one.id))
 
-    def get_many(self, target: Target, slugs: Iterable[str]) -> dict[str, Comment]:
+    def get_with_texts(self, target: Target, slugs: Iterable[str]) -> dict[str, Comment]:
         discussion = self.store.discussions.find(target)
         if discussion is None:
             return {}
         place = read_place(discussion)
-        documents = self.store.layouts.of(place).look(place, list(slugs)).comments
+        documents = dict(self.store.layouts.of(place).look(place, list(slugs)).comments)
+        removed = {doc["change"]: slug for slug, doc in documents.items() if doc["state"] == State.REMOVED.value}
+        query = {"discussion_id": target.id, "slug": {"$in": list(removed.values())}, "_id": {"$in": list(removed)}}
+        for old in self.store.history.find(query) if removed else ():
+            texts = {name: old[name] for name in ("author", "source", "html")}
+            documents[old["slug"]] = {**documents[old["slug"]], **texts}
         return {slug: read_comment(target, document) for slug, document in documents.items()}
 
     def terms_of(self, target: Target, slug: str) -> tuple[str, ...]:

@@ -1,13 +1,14 @@
-"""Bulk decisions: hide any number of comments in all discussions, and undo this.
+"""Bulk decisions: hide or approve any number of comments in all discussions, and undo this.
 
 A batch is worked on in steps, each of which can be repeated after a crash:
 
 1. MARKING: pending comments get the verdict and the id of the batch with one update. The entries of published comments
-   in the catalogue get the id of the batch.
+   in the catalogue get the id of the batch. If the verdict is APPROVED, pending comments get only the id of the batch.
 2. HIDING: chunks of the marked comments are removed (see bulk.py), with the id of the batch as the token.
+   APPROVING: the marked pending comments are published, one by one.
 3. DONE.
 4. UNDOING: chunks of the marked comments are restored, and lose their mark. Only comments that still are as the batch
-   left them are restored.
+   left them are restored. Comments that were published are removed.
 5. UNDONE.
 
 A process works on a batch only while it holds the batch's lease. If it dies, the worker continues after the lease has
@@ -16,7 +17,7 @@ expired. An undo can begin during any step, because it changes the state that th
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
@@ -28,31 +29,42 @@ from marginalia.comments.backends.discussions import BEGINNING
 from marginalia.comments.backends.reading.searching import Searching
 from marginalia.comments.backends.stored import Document
 from marginalia.comments.backends.writing.bulk import Bulk
+from marginalia.comments.backends.writing.pending import Pending
 from marginalia.comments.errors import CommentError
-from marginalia.comments.types import Batch, BatchState, Selection, State, Target, Verdict
+from marginalia.comments.types import Batch, BatchState, Report, Selection, State, Target, Verdict
 from marginalia.mongo.clock import now
-from marginalia.mongo.connection import no_time_limit
+from marginalia.mongo.connection import batched, no_time_limit
 from marginalia.mongo.reading import read_document, read_documents
 
 # How many comments are hidden or restored before the lease is renewed.
 CHUNK = 1_000
+# How many comments are published before the lease is renewed. Each one takes about as long as a single approval.
+APPROVED_CHUNK = 100
 LEASE = timedelta(seconds=120)
-UNFINISHED = [BatchState.MARKING.value, BatchState.HIDING.value, BatchState.UNDOING.value]
+UNFINISHED = [
+    state.value for state in (BatchState.MARKING, BatchState.HIDING, BatchState.APPROVING, BatchState.UNDOING)
+]
 NOBODY: Document = {"by": None, "until": BEGINNING}
 NARROWING = ("discussions", "comments")
+PLACE = {"discussion_id": 1, "slug": 1}
 NEWEST_FIRST = [("created", -1), ("_id", -1)]
+# A function that reports the entries that were decided on.
+Reported = Callable[[Iterable[Document], Verdict], None]
 
 
-class Batches(Bulk, Searching):
-    """The part of the backend that hides many comments at once and restores them."""
+class Batches(Pending, Bulk, Searching):
+    """The part of the backend that hides or approves many comments at once, and undoes this."""
 
-    def start_batch(self, selection: Selection, verdict: Verdict, *, what: str = "", by: str = "") -> Batch:
+    def start_batch(
+        self, selection: Selection, verdict: Verdict, *, what: str = "", by: str = "", origin: str = ""
+    ) -> Batch:
         document = {
             "_id": ObjectId(),
             "by": by,
             "created": now(),
             "verdict": verdict.value,
             "what": what,
+            "origin": origin,
             "state": BatchState.MARKING.value,
             "selection": _stored(selection),
             "total": 0,
@@ -69,7 +81,9 @@ class Batches(Bulk, Searching):
         self.store.batches.update_one(query, update)
         return self.batch(batch_id)
 
-    def work_on_batch(self, batch_id: str, *, seconds: float | None = None) -> Batch | None:
+    def work_on_batch(
+        self, batch_id: str, *, seconds: float | None = None, report: Report | None = None
+    ) -> Batch | None:
         deadline = None if seconds is None else time.monotonic() + seconds
         lease = ObjectId()
         free = {**_id(batch_id), "state": {"$in": UNFINISHED}, "lease.until": {"$lt": now()}}
@@ -78,9 +92,8 @@ class Batches(Bulk, Searching):
             self.commit_abandoned(batch_id)
         while document:
             last = document
-            work = {"marking": self._mark, "hiding": self._hide, "undoing": self._restore}[document["state"]]
             with no_time_limit():
-                changes = work(document)
+                changes = self._step(document, report)
             mine = {**_id(batch_id), "lease.by": lease}
             is_late = deadline is not None and time.monotonic() > deadline
             release = is_late or "ended" in changes.get("$set", {})
@@ -104,10 +117,10 @@ class Batches(Bulk, Searching):
         cursor = self.store.batches.find(query).sort(NEWEST_FIRST).limit(limit)
         return list(read_documents(self.store.batches.name, cursor, self._read))
 
-    def tidy_batches(self) -> int:
+    def tidy_batches(self, *, report: Report | None = None) -> int:
         query = {"state": {"$in": UNFINISHED}, "lease.until": {"$lt": now()}}
         stale = [str(document["_id"]) for document in self.store.batches.find(query, {"_id": 1})]
-        return sum(self.work_on_batch(batch_id) is not None for batch_id in stale)
+        return sum(self.work_on_batch(batch_id, report=report) is not None for batch_id in stale)
 
     def _move(self, query: Document, fields: Document | None = None, **changes: Any) -> Document | None:
         if fields:
@@ -116,20 +129,42 @@ class Batches(Bulk, Searching):
 
     # Steps: each returns the update of the batch's document ------------------------------------------------------------
 
-    def _mark(self, document: Document) -> Document:
+    def _step(self, document: Document, report: Report | None) -> Document:
+        def reported(entries: Iterable[Document], verdict: Verdict) -> None:
+            places = [(Target.from_id(entry["discussion_id"]), entry["slug"]) for entry in entries]
+            if places and report:
+                report(places, verdict, document.get("origin", ""))
+
+        steps = {
+            BatchState.MARKING: self._mark,
+            BatchState.HIDING: self._hide,
+            BatchState.APPROVING: self._approve_marked,
+            BatchState.UNDOING: self._withdraw_approvals
+            if document["verdict"] == Verdict.APPROVED.value
+            else self._restore,
+        }
+        return steps[BatchState(document["state"])](document, reported)
+
+    def _mark(self, document: Document, reported: Reported) -> Document:
         key = document["_id"]
         # Comments that arrive later aren't part of the decision.
         query = {"$and": [self.select(_selection(document["selection"])), {"posted": {"$lte": document["created"]}}]}
         waiting = {**query, "state": Verdict.WAITING.value, "settled": {"$ne": True}}
+        if document["verdict"] == Verdict.APPROVED.value:
+            self.store.pending.update_many(waiting, {"$set": {"batch": key}})
+            total = self.store.pending.count_documents({"batch": key})
+            return {"$set": {"state": BatchState.APPROVING.value, "total": total}, "$unset": {"selection": ""}}
         fields = {"state": document["verdict"], "decided": now(), "decided_by": document["by"], "batch": key}
         self.store.pending.update_many(waiting, {"$set": fields, "$unset": {"lease": ""}})
+        for chunk in batched(self.store.pending.find({"batch": key}, PLACE), CHUNK):
+            reported(chunk, Verdict(document["verdict"]))
         self.store.catalogue.stored.update_many({**query, "state": State.PUBLIC.value}, {"$set": {"batch": key}})
         total = sum(
             stored.count_documents({"batch": key}) for stored in (self.store.pending, self.store.catalogue.stored)
         )
         return {"$set": {"state": BatchState.HIDING.value, "total": total}, "$unset": {"selection": ""}}
 
-    def _hide(self, document: Document) -> Document:
+    def _hide(self, document: Document, reported: Reported) -> Document:
         query = {"batch": document["_id"], "state": State.PUBLIC.value}
         entries = self._chunk(query)
         if not entries:
@@ -137,11 +172,41 @@ class Batches(Bulk, Searching):
         _hidden, skipped = self._in_discussions(entries, self.remove_many, document, document["by"])
         # Comments that are still public can't be hidden, or were restored by a moderator since they were hidden.
         self._unmark(entries, query)
+        reported(entries, Verdict(document["verdict"]))
         return {"$inc": {"skipped": skipped}}
 
-    def _restore(self, document: Document) -> Document:
+    def _approve_marked(self, document: Document, reported: Reported) -> Document:
+        query = {"batch": document["_id"], "state": Verdict.WAITING.value}
+        entries = list(self.store.pending.find(query, PLACE).limit(APPROVED_CHUNK))
+        if not entries:
+            return {"$set": {"state": BatchState.DONE.value, "ended": now()}}
+        approved = []
+        for entry in entries:
+            try:
+                self.approve_with(str(entry["_id"]), document["by"], batch=document["_id"])
+                approved.append(entry)
+            except CommentError:  # the comment was withdrawn, or its discussion is damaged or busy, or was deleted
+                self.store.pending.update_one({**query, "_id": entry["_id"]}, {"$unset": {"batch": ""}})
+        reported(approved, Verdict.APPROVED)
+        return {"$inc": {"skipped": len(entries) - len(approved)}}
+
+    def _withdraw_approvals(self, document: Document, reported: Reported) -> Document:
+        key = document["_id"]
+        self.store.pending.update_many({"batch": key, "state": Verdict.WAITING.value}, {"$unset": {"batch": ""}})
+        entries = list(self.store.pending.find({"batch": key}, PLACE).limit(CHUNK))
+        if not entries:
+            return {"$set": {"state": BatchState.UNDONE.value, "ended": now()}}
+        removed, skipped = self._in_discussions(entries, self.remove_many, document, document.get("undone_by", ""))
+        ids = [entry["_id"] for entry in entries]
+        self.store.pending.update_many({"batch": key, "_id": {"$in": ids}}, {"$unset": {"batch": ""}})
+        reported(entries, Verdict.WAITING)
+        return {"$inc": {"restored": removed, "skipped": skipped}}
+
+    def _restore(self, document: Document, reported: Reported) -> Document:
         key = document["_id"]
         waiting = {"state": Verdict.WAITING.value, "decided": None, "decided_by": ""}
+        for chunk in batched(self.store.pending.find({"batch": key, "state": document["verdict"]}, PLACE), CHUNK):
+            reported(chunk, Verdict.WAITING)
         returned = self.store.pending.update_many(
             {"batch": key, "state": document["verdict"]}, {"$set": waiting, "$unset": {"batch": ""}}
         ).modified_count
@@ -150,11 +215,11 @@ class Batches(Bulk, Searching):
             return {"$set": {"state": BatchState.UNDONE.value, "ended": now()}, "$inc": {"restored": returned}}
         restored, skipped = self._in_discussions(entries, self.restore_many, document, document.get("undone_by", ""))
         self._unmark(entries, {"batch": key})
+        reported(entries, Verdict.WAITING)
         return {"$inc": {"restored": returned + restored, "skipped": skipped}}
 
     def _chunk(self, query: Document) -> list[Document]:
-        fields = {"discussion_id": 1, "slug": 1}
-        cursor = self.store.catalogue.stored.find(query, fields).sort([("discussion_id", 1), ("slug", 1)])
+        cursor = self.store.catalogue.stored.find(query, PLACE).sort([("discussion_id", 1), ("slug", 1)])
         return list(cursor.limit(CHUNK))
 
     def _unmark(self, entries: list[Document], query: Document) -> None:
@@ -185,8 +250,13 @@ class Batches(Bulk, Searching):
         left = 0
         if state is BatchState.HIDING:
             left = self.store.catalogue.stored.count_documents({"batch": key, "state": State.PUBLIC.value})
+        elif state is BatchState.APPROVING:
+            left = self.store.pending.count_documents({"batch": key, "state": Verdict.WAITING.value})
         elif state is BatchState.UNDOING:
-            left = self.store.catalogue.stored.count_documents({"batch": key})
+            stored = (
+                self.store.pending if document["verdict"] == Verdict.APPROVED.value else self.store.catalogue.stored
+            )
+            left = stored.count_documents({"batch": key})
         return Batch(
             str(key),
             document["by"],

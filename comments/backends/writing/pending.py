@@ -74,17 +74,22 @@ class Pending(Posting):
         return document
 
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
+        return self.approve_with(held_id, by, rev)
+
+    def approve_with(self, held_id: str, by: str, rev: int = 0, *, batch: ObjectId | None = None) -> Comment:
+        """Publish a held comment, as `approve` does, and record the bulk decision to which the approval belongs."""
         document = self._settle(held_id, rev)
         stored = self.publish(document)
         # This raises CommentNotFound if the author's data has since been erased.
-        self._decide(document, Verdict.APPROVED, by)
+        self._decide(document, Verdict.APPROVED, by, batch)
         return read_comment(Target.from_id(document["discussion_id"]), stored)
 
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> HeldComment:
         document = self._get(held_id)
         query = {**_key(document), **CHANGEABLE, **_at_revision(rev)}
         fields = {"source": source, "html": html, "terms": _new_terms(document, source, html)}
-        update = {"$set": {**fields, "edits": rev}, "$unset": {"lease": ""}}
+        # A bulk approval doesn't publish text that the moderator hasn't seen.
+        update = {"$set": {**fields, "edits": rev}, "$unset": {"lease": "", "batch": ""}}
         changed = self.store.pending.find_one_and_update(query, update, return_document=ReturnDocument.AFTER)
         if changed is None:
             changed = self._get(held_id)
@@ -193,13 +198,17 @@ class Pending(Posting):
             raise CommentNotFound(held_id) if seen["state"] == Verdict.WITHDRAWN else HeldChanged(held_id)
         return settled
 
-    def _decide(self, waiting: Document, verdict: Verdict, by: str) -> HeldComment:
+    def _decide(self, waiting: Document, verdict: Verdict, by: str, batch: ObjectId | None = None) -> HeldComment:
         """Record a verdict, unless the comment has been approved or withdrawn. Return the stored comment."""
         # A TTL index deletes queued comments some time after `decided`. A comment that is returned to the queue must
         # not expire, so its `decided` is None.
         decided = None if verdict is Verdict.WAITING else now()
         query = {**_key(waiting), "state": {"$nin": [Verdict.APPROVED.value, Verdict.WITHDRAWN.value]}}
-        update = {"$set": {"state": verdict.value, "decided": decided, "decided_by": by}, "$unset": {"batch": ""}}
+        update: Document = {"$set": {"state": verdict.value, "decided": decided, "decided_by": by}}
+        if batch:
+            update["$set"]["batch"] = batch
+        else:
+            update["$unset"] = {"batch": ""}
         changed = self.store.pending.find_one_and_update(query, update, return_document=ReturnDocument.AFTER)
         return read_held(changed or self._get(str(waiting["_id"])))
 

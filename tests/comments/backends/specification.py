@@ -190,7 +190,7 @@ class Specification(Backend):
         return done
 
     # Searches and bulk decisions over many discussions have tests of their own.
-    count_selected = search = get_many = terms_of = start_batch = work_on_batch = undo_batch = None
+    count_selected = search = get_with_texts = terms_of = start_batch = work_on_batch = undo_batch = None
     batch = batches = tidy_batches = None
 
     def _wrote(self, one, id, email):

@@ -289,7 +289,7 @@ def test_comment_is_edited_removed_and_restored_with_its_history(staff, post_pag
     staff.post(url, {"edit": "1", "text": "Second", "rev": 1, "nonce": "n"})
     assert selectors.get(post_page, comment.slug).source == "Second"
     assert "First" in staff.get(url).content.decode()
-    staff.post(url, {"remove": "1", "rev": 2})
+    staff.post(url, {"hide": "1", "rev": 2})
     assert selectors.get(post_page, comment.slug).removed
     staff.post(url, {"restore": "1", "rev": 3})
     assert selectors.get(post_page, comment.slug).source == "Second"
@@ -300,6 +300,7 @@ def test_filter_learns_from_a_comment_marked_as_spam_on_its_page(staff, post_pag
     assert 'name="spam"' in staff.get(comment_url(comment)).content.decode()
     staff.post(comment_url(comment), {"spam": "1", "rev": comment.rev})
     assert selectors.get(post_page, comment.slug).removed
+    site.work()
     assert mongo["comments.lessons"].count_documents({"kind": "spam"}) == 1
 
 
@@ -342,7 +343,7 @@ def test_invalid_revision_causes_no_error(staff, post_page, rev):
     (held,) = hold(post_page)
     comment = services.post(post_page, author=CommentAuthor("Ann"), source="Words", token="a").comment
     for path, sent in (
-        (comment_url(comment), {"remove": "1", "rev": rev}),
+        (comment_url(comment), {"hide": "1", "rev": rev}),
         (reverse("comments-approve", args=[held.id]), {"rev": rev}),
         (DECIDE, {"action": f"approve:{held.id}.{rev}"}),
     ):

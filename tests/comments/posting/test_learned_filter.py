@@ -9,6 +9,7 @@ from marginalia.comments.posting.learned_filter import MAX_FEATURES, MIN_LESSONS
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, HeldComment, Verdict
 from marginalia.mongo.clock import now
+from tests.support.comments import site
 from tests.support.comments.submissions import submission
 
 SPAM = "Win at our casino with a [bonus](https://casino.example/{n}) number {n}"
@@ -32,6 +33,7 @@ def decided(hold):
     for n in range(MIN_LESSONS):
         pending.reject(hold(SPAM.format(n=n), f"spam-token-{n}").id, by="1", verdict=Verdict.SPAM)
         pending.approve(hold(HONEST.format(n=n), f"honest-token-{n}").id, by="1")
+    site.work()
 
 
 def test_spam_is_held_with_the_words_that_weighed_most(decided):
@@ -52,6 +54,7 @@ def test_unknown_words_say_nothing(decided):
 def test_filter_waits_for_enough_decisions(hold):
     for n in range(MIN_LESSONS):
         pending.reject(hold(SPAM.format(n=n), f"spam-token-{n}").id, by="1", verdict=Verdict.SPAM)
+    site.work()
     assert spam.judge(submission("casino bonus")).held_by == ()
 
 
@@ -65,6 +68,7 @@ def test_changed_decision_is_learned_again(decided, target, mongo):
     held = services.hold(target, author=CommentAuthor("Bea"), source="A casino", token="t" * 16, reasons=("x",)).held
     for verdict in (Verdict.SPAM, Verdict.SPAM, Verdict.REJECTED, Verdict.SPAM, Verdict.WAITING):
         pending.reject(held.id, by="1", verdict=verdict)
+    site.work()
     counted = [
         {name: value for name, value in stored.items() if name == "_id" or value}
         for stored in mongo["comments.features"].find({}, {"at": 0})
@@ -75,13 +79,16 @@ def test_changed_decision_is_learned_again(decided, target, mongo):
 def test_undone_approval_is_forgotten(decided, hold, mongo):
     held = hold("A letter", "one-more-token")
     pending.decide("approve", [held.id], "1")
+    site.work()
     assert mongo["comments.lessons"].count_documents({"kind": "approved"}) == MIN_LESSONS + 1
     pending.decide("wait", [held.id], "1")
+    site.work()
     assert mongo["comments.lessons"].count_documents({"kind": "approved"}) == MIN_LESSONS
 
 
 def test_decisions_by_programs_teach_nothing(hold, mongo):
     pending.approve(hold("A letter", "by-a-program").id)
+    site.work()
     assert mongo["comments.lessons"].count_documents({}) == 0
 
 
