@@ -1,6 +1,5 @@
 """Pages for moderators outside of the admin: decisions about a single comment, and the settings of a discussion."""
 
-from collections.abc import Callable
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import permission_required
@@ -12,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from marginalia.comments import targets
 from marginalia.comments.errors import CommentNotFound, HeldChanged
-from marginalia.comments.moderation import actions
+from marginalia.comments.moderation import actions, searches
 from marginalia.comments.moderation.forms import DiscussionForm
 from marginalia.comments.moderators import MODERATE
 from marginalia.comments.posting import forms, services
@@ -48,39 +47,35 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
     return confirmation_page(request, held, obj, _("Publish this comment?"), _("Publish"))
 
 
-def _hide(sender: Sender, comment: Comment, rev: int) -> None:
-    services.delete(sender, comment, rev=rev)
-
-
-def _mark_spam(sender: Sender, comment: Comment, rev: int) -> None:
-    actions.mark_spam(sender, comment.target, comment.slug, rev=rev)
-
-
-def _lock(sender: Sender, comment: Comment, rev: int) -> None:
-    actions.lock_thread(sender, comment.target, comment.slug, locked=True)
-
-
-def _unlock(sender: Sender, comment: Comment, rev: int) -> None:
-    actions.lock_thread(sender, comment.target, comment.slug, locked=False)
-
-
-def _pin(sender: Sender, comment: Comment, rev: int) -> None:
-    actions.change_discussion(sender, comment.target, pinned=comment.slug)
-
-
-def _unpin(sender: Sender, comment: Comment, rev: int) -> None:
-    actions.change_discussion(sender, comment.target, pinned="")
-
-
-# The question, the text of the button, and the function, by the value of the parameter `do`.
-DECISIONS: dict[str, tuple[str | Promise, str | Promise, Callable[[Sender, Comment, int], None]]] = {
-    "hide": (gettext_lazy("Hide this comment?"), gettext_lazy("Hide"), _hide),
-    "spam": (gettext_lazy("Hide this comment as spam?"), gettext_lazy("Spam"), _mark_spam),
-    "lock": (gettext_lazy("Lock this thread, so that no one can reply?"), gettext_lazy("Lock thread"), _lock),
-    "unlock": (gettext_lazy("Unlock this thread?"), gettext_lazy("Unlock thread"), _unlock),
-    "pin": (gettext_lazy("Show this comment above all others?"), gettext_lazy("Pin"), _pin),
-    "unpin": (gettext_lazy("Unpin this comment?"), gettext_lazy("Unpin"), _unpin),
+# The question and the text of the button, by the value of the parameter `do`.
+DECISIONS: dict[str, tuple[Promise, Promise]] = {
+    "hide": (gettext_lazy("Hide this comment?"), gettext_lazy("Hide")),
+    "spam": (gettext_lazy("Hide this comment as spam?"), gettext_lazy("Spam")),
+    "restore": (gettext_lazy("Show this comment to readers again?"), gettext_lazy("Restore")),
+    "lock": (gettext_lazy("Lock this thread, so that no one can reply?"), gettext_lazy("Lock thread")),
+    "unlock": (gettext_lazy("Unlock this thread?"), gettext_lazy("Unlock thread")),
+    "pin": (gettext_lazy("Show this comment above all others?"), gettext_lazy("Pin")),
+    "unpin": (gettext_lazy("Unpin this comment?"), gettext_lazy("Unpin")),
 }
+
+
+HIDING = ("hide", "spam")
+
+
+def _decide(sender: Sender, decision: str, comment: Comment, rev: int) -> None:
+    """Make one of DECISIONS about a comment."""
+    place = (sender, comment.target, comment.slug)
+    match decision:
+        case "hide":
+            services.delete(sender, comment, rev=rev)
+        case "spam":
+            actions.mark_spam(*place, rev=rev)
+        case "restore":
+            actions.restore(*place, rev=rev)
+        case "lock" | "unlock":
+            actions.lock_thread(*place, locked=decision == "lock")
+        case "pin" | "unpin":
+            actions.change_discussion(sender, comment.target, pinned=comment.slug if decision == "pin" else "")
 
 
 @permission_required(MODERATE)
@@ -91,16 +86,18 @@ def moderate(request: HttpRequest, label: str, pk: str, slug: str) -> HttpRespon
     A ban has its own page in the admin.
     """
     comment, obj = get_comment_or_404(label, pk, slug)
-    if request.GET.get("do") == "ban":
+    decision = request.GET.get("do", "")
+    if decision == "ban":
         on = {"on": str(comment.target), "slug": comment.slug}
         return HttpResponseRedirect(f"{reverse('admin:marginalia_comments_moderation_ban')}?{urlencode(on)}")
-    if request.GET.get("do") not in DECISIONS:
+    if decision not in DECISIONS:
         raise Http404
-    question, answer, decide = DECISIONS[request.GET["do"]]
+    question, answer = DECISIONS[decision]
     if request.method == "POST":
-        decide(Sender(request, ()), comment, _seen_revision(request))
-        return HttpResponseRedirect(comment_url(comment.target, obj, comment.slug))
-    return confirmation_page(request, comment, obj, str(question), str(answer))
+        _decide(Sender(request, ()), decision, comment, _seen_revision(request))
+        # Moderators then see the place of a hidden comment, where they can undo the decision.
+        return HttpResponseRedirect(comment_url(comment.target, obj, comment.slug, is_shown=decision in HIDING))
+    return confirmation_page(request, searches.with_text(comment), obj, str(question), str(answer))
 
 
 @permission_required(MODERATE)

@@ -76,6 +76,7 @@ def list_context(
         authors=subject.authors(),
         restrictions=page.discussion.restrictions,
         may_moderate=may_moderate,
+        at=slug,
     )
     return {
         **discussion_context(subject, page),

@@ -5,7 +5,7 @@ There are no other such parameters, so a page cache has to take only this one in
     ?comments=newest             the first page, newest first
     ?comments=oldest.3           page 3
     ?comments=threaded.after.C   the page after the cursor C; also "before"
-    ?comments=threaded.at.SLUG   the page that contains a comment
+    ?comments=threaded.at.SLUG   the page that contains a comment; also with another order
 """
 
 from dataclasses import dataclass
@@ -110,6 +110,9 @@ def cursors(page: Page) -> tuple[str, str]:
 
 def parameter_for(page: Page, slug: str) -> str:
     """Return the value of PARAMETER for `page`, which contains the comment `slug`."""
-    if page.order is Order.THREADED:
-        return f"{page.order}.at.{slug}"
-    return f"{page.order}.{page.number}"
+    return parameter_at(page, slug) if page.order is Order.THREADED else f"{page.order}.{page.number}"
+
+
+def parameter_at(page: Page, slug: str) -> str:
+    """Return the value of PARAMETER that selects the page with the comment `slug`, in the order of `page`."""
+    return f"{page.order}.at.{slug}"

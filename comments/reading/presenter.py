@@ -84,6 +84,8 @@ class Flags(NamedTuple):
     is_locked: bool
     may_moderate: bool
     is_pinned: bool
+    # True if the reader is a moderator who has just hidden the comment.
+    is_just_hidden: bool
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ class Presenter:
         authors: Collection[str] = (),
         restrictions: Restrictions = UNRESTRICTED,
         may_moderate: bool = False,
+        at: str = "",
     ) -> None:
         """Initialize with the comments of a page.
 
@@ -188,7 +191,10 @@ class Presenter:
             authors: The primary keys of the accounts of the object's authors, as strings.
             restrictions: The restrictions of the discussion.
             may_moderate: Whether the reader is a moderator.
+            at: The slug of the comment that the reader wants to see, or "". Moderators see its place even if the
+                comment was removed.
         """
+        self.at = at if may_moderate else ""
         self.restrictions = restrictions
         self.may_moderate = may_moderate
         self.target = target
@@ -202,8 +208,8 @@ class Presenter:
         self.comments = [comment for comment in comments if not comment.removed or self._is_needed(comment)]
 
     def _is_needed(self, removed: Comment) -> bool:
-        """Return whether a removed comment has to be shown, because there is a reply to it on the page."""
-        return removed.slug in self.answered or removed.slug in self._above
+        """Return whether a removed comment has to be shown, because a reply to it is on the page, or for its undo."""
+        return removed.slug in self.answered or removed.slug in self._above or removed.slug == self.at
 
     @cached_property
     def _below_parent(self) -> set[str]:
@@ -239,6 +245,7 @@ class Presenter:
             comment.slug in self.restrictions.locked,
             self.may_moderate,
             comment.slug == self.restrictions.pinned,
+            not public and comment.slug == self.at,
         )
 
     def values(self, comment: Comment, flags: Flags) -> dict[str, str]:

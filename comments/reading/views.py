@@ -76,13 +76,16 @@ def discussion_url(target: Target, obj: Model) -> str:
     return url if url.startswith("/") else reverse("comments-discussion", args=[target.label, target.pk])
 
 
-def comment_url(target: Target, obj: Model, slug: str) -> str:
+def comment_url(target: Target, obj: Model, slug: str, *, is_shown: bool = False) -> str:
     """Return the URL of a comment on the page that contains it.
 
     If the page can't be determined at the moment, return the permalink.
+
+    If `is_shown` is True, moderators see the place of the comment on this page even if the comment is hidden.
     """
     try:
-        return _page_url(discussion_url(target, obj), selectors.permalink(target, slug), slug)
+        page = selectors.permalink(target, slug)
+        return _page_url(discussion_url(target, obj), page, slug, is_shown=is_shown)
     except CommentError:
         return reverse("comments-url-redirect", args=[target.label, target.pk, slug])
 
@@ -94,8 +97,9 @@ def _page_with(target: Target, slug: str, order: str) -> Page:
         raise Http404(_("This comment doesn't exist.")) from error
 
 
-def _page_url(page_url: str, result: Page, slug: str) -> str:
-    url = paging.url_with_part(page_url, paging.parameter_for(result, slug))
+def _page_url(page_url: str, result: Page, slug: str, *, is_shown: bool = False) -> str:
+    part = paging.parameter_at(result, slug) if is_shown else paging.parameter_for(result, slug)
+    url = paging.url_with_part(page_url, part)
     return f"{url}#c-{slug.rpartition('/')[2]}"
 
 

@@ -195,6 +195,31 @@
     }
   };
 
+  /**
+   * Hide a comment or undo this, without the page that asks for confirmation, and show the comment's new state.
+   *
+   * @param {HTMLAnchorElement} link
+   */
+  const decide = async (link) => {
+    const comment = /** @type {HTMLElement} */ (link.closest(".comment"));
+    try {
+      const form = (await fetchPage(link.href)).querySelector("form [name=rev]")?.closest("form");
+      if (!form) throw new Error("no form");
+      const body = new FormData(form);
+      const response = await fetch(link.href, { method: "POST", body });
+      if (!response.ok) throw new Error(String(response.status));
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const changed = page.getElementById(comment.id);
+      if (!changed) throw new Error("no comment");
+      comment.replaceWith(document.adoptNode(changed));
+      near.observe(changed);
+      const undo = /** @type {HTMLElement | null} */ (changed.querySelector(".comment-meta [data-comments-decide]"));
+      (undo ?? changed).focus();
+    } catch {
+      location.href = link.href;
+    }
+  };
+
   const withoutHash = (url) => url.split("#")[0];
   let shown = withoutHash(location.href);
 
@@ -273,6 +298,9 @@
     } else if (link.dataset.commentsReply) {
       event.preventDefault();
       reply(link);
+    } else if ("commentsDecide" in link.dataset && !findTyped(link.closest(".comment"))) {
+      event.preventDefault();
+      decide(link);
     } else if (link.classList.contains("comment-parent")) {
       goToParent(event, link);
     } else if (list && link.closest(".comments-pager, .comments-orders") && !link.type) {

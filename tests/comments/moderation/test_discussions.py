@@ -80,6 +80,13 @@ def test_refused_comment_does_not_count_as_slow(post_page, client, rules):
     assert sources(post_page) == ["One"]
 
 
+def test_refused_comment_costs_no_command_for_a_slow_discussion_elsewhere(post_page, client, rules, commands):
+    rules(MODE="open", MAX_LENGTH=10)
+    with commands.recorded():
+        assert send(client, post_page, "x" * 50).status_code == 422
+    assert "comments.slow" not in str([event.command for event in commands.sent])
+
+
 def test_every_comment_waits_until_a_time(post_page, client, rules):
     rules(MODE="open")
     change(post_page, hold_until=now() + timedelta(hours=1))
@@ -140,12 +147,33 @@ def test_removed_comment_is_not_shown_as_pinned(post_page, client, comment, mode
 
 
 @pytest.mark.parametrize("do", ["hide", "spam"])
-def test_hidden_comment_leaves_the_page(post_page, client, comment, moderator, do, mongo):
+def test_hidden_comment_leaves_the_page_and_returns(post_page, client, comment, moderator, do, mongo):
+    def learned() -> int:
+        site.work()
+        return mongo["comments.lessons"].count_documents({"kind": "spam"})
+
     url = reverse("comments-moderate", args=[post_page.label, post_page.pk, comment.slug])
     assert "First" in moderator.get(f"{url}?do={do}").content.decode()
-    moderator.post(f"{url}?do={do}", {"rev": "1"})
-    assert "First" not in shown(client, post_page)
-    assert mongo["comments.lessons"].count_documents({"kind": "spam"}) == (do == "spam")
+    page = moderator.post(f"{url}?do={do}", {"rev": "1"}, follow=True).content.decode()
+    assert "Hidden." in page
+    assert f"{url}?do=restore" in page
+    assert f'id="c-{comment.part}"' not in shown(client, post_page)
+    assert f'id="c-{comment.part}"' not in shown(moderator, post_page)
+    assert learned() == (do == "spam")
+    assert "First" in moderator.get(f"{url}?do=restore").content.decode()
+    moderator.post(f"{url}?do=restore", {"rev": "2"})
+    assert "First" in shown(client, post_page)
+    assert learned() == 0
+
+
+def test_moderators_can_restore_a_removed_comment_with_replies(post_page, client, comment, moderator):
+    author = CommentAuthor("Ann")
+    services.post(post_page, author=author, source="Reply", token="r" * 16, parent=comment.slug)
+    services.remove(post_page, comment.slug)
+    assert "?do=restore" in shown(moderator, post_page)
+    page = shown(client, post_page)
+    assert "This comment was removed." in page
+    assert "?do=restore" not in page
 
 
 def test_comment_that_changed_meanwhile_is_not_hidden(post_page, comment, moderator):
@@ -164,7 +192,7 @@ def test_readers_see_no_actions_of_moderators(post_page, client, comment, modera
     assert "Report" in page
 
 
-@pytest.mark.parametrize("do", ["hide", "spam", "lock", "unlock", "pin"])
+@pytest.mark.parametrize("do", ["hide", "spam", "restore", "lock", "unlock", "pin"])
 def test_readers_cannot_moderate(post_page, client, comment, ann, do):
     url = reverse("comments-moderate", args=[post_page.label, post_page.pk, comment.slug])
     client.force_login(ann)
