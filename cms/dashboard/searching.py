@@ -4,7 +4,9 @@ Each search reads a limited number of documents, and finds only what the user ca
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from bson import ObjectId
@@ -14,24 +16,24 @@ from django.utils.translation import gettext as _
 
 from cms.dashboard.navigation import Link, Rail
 from editor.settings import SettingsForm
-from marginalia.comments.moderation import pending
+from marginalia.comments.moderation import batches, searches
 from marginalia.comments.moderators import is_moderator
-from marginalia.comments.reading import selectors as comments
-from marginalia.comments.types import Comment, HeldComment
+from marginalia.comments.types import Comment, HeldComment, State, Verdict
+from marginalia.comments.types import Found as Match
 from marginalia.markup.text import fold
 from nodes import access
 from nodes.collections import ASSET_FILES
 from nodes.content import FILE
 from nodes.models import File, Node, Photo
 from nodes.selectors import picking
+from nodes.selectors.search import SearchTimeout, search_time_limit
 from photos import addresses
 
 LONGEST = 200
 # Maximum number of results of each kind.
 SHOWN = 6
-# The newest comments and the accounts with access to the admin are searched, up to these numbers.
-COMMENTS = 200
-PEOPLE = 500
+# Time limit for the search for comments, in milliseconds.
+MILLISECONDS = 500
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def search(user: Any, query: str, rail: Rail) -> list[FoundGroup]:
     groups = [
         _pages(user, query),
         *_uploads(user, query),
-        FoundGroup(_("Comments"), list(_comments(user, words))),
+        FoundGroup(_("Comments"), list(_comments(user, query))),
         _people(user, words, query),
         FoundGroup(_("Settings"), list(_settings(user, words, rail))),
     ]
@@ -106,24 +108,26 @@ def _uploads(user: Any, query: str) -> Iterator[FoundGroup]:
     yield FoundGroup(_("Files"), files, reverse("admin:nodes_file_changelist", query={"q": query}))
 
 
-def _comments(user: Any, words: list[str]) -> Iterator[Found]:
-    """Yield comments whose text or author matches, from the pending and the newest public comments."""
+def _comments(user: Any, query: str) -> Iterator[Found]:
+    """Yield comments whose text contains words that begin with those typed, or whose author's name begins with them."""
     if not is_moderator(user):
         return
-    queue = reverse("admin:marginalia_comments_moderation_changelist")
-    held = [comment for comment in pending.available_to(str(user.pk), COMMENTS) if _matches(words, _texts(comment))]
-    public = [comment for comment in comments.recent(COMMENTS) if _matches(words, _texts(comment))]
-    for pending_comment in held[:SHOWN]:
-        details = " · ".join((pending_comment.author.name, _("Pending")))
-        yield Found(_beginning(pending_comment), f"{queue}#held-{pending_comment.id}", details)
-    for comment in public[: SHOWN - len(held[:SHOWN])]:
-        args = [comment.target.label, comment.target.pk, comment.slug]
-        url = reverse("admin:marginalia_comments_moderation_comment", args=args)
-        yield Found(_beginning(comment), url, comment.author.name)
-
-
-def _texts(comment: Comment | HeldComment) -> tuple[str, str]:
-    return comment.author.name, comment.source
+    found: list[Match] = []
+    # If a beginning is that of very many words, no comments are shown.
+    with suppress(SearchTimeout), search_time_limit(MILLISECONDS):
+        for selection in (batches.of_beginnings(query), batches.of_name(query)):
+            found += searches.find(selection, (State.PUBLIC, Verdict.WAITING), limit=SHOWN)
+    newest_first = sorted(found, key=lambda match: (bool(match.held_id), match.posted), reverse=True)
+    unique = list({match.id: match for match in newest_first}.values())
+    for hit in searches.with_texts(unique[:SHOWN]):
+        comment = hit.comment
+        if hit.found.held_id:
+            url = f"{reverse('admin:marginalia_comments_moderation_changelist')}#held-{hit.found.held_id}"
+            yield Found(_beginning(comment), url, " · ".join((comment.author.name, _("Pending"))))
+        else:
+            args = [comment.target.label, comment.target.pk, comment.slug]
+            url = reverse("admin:marginalia_comments_moderation_comment", args=args)
+            yield Found(_beginning(comment), url, comment.author.name)
 
 
 def _beginning(comment: Comment | HeldComment) -> str:
@@ -134,13 +138,13 @@ def _people(user: Any, words: list[str], query: str) -> FoundGroup:
     url = reverse("admin:auth_user_changelist", query={"q": query})
     if not user.has_perm("auth.view_user"):
         return FoundGroup(_("People"), [])
-    staff = get_user_model()._default_manager.filter(is_staff=True).order_by("username")[:PEOPLE]
-    results = [
+    staff = get_user_model()._default_manager.filter(is_staff=True).order_by("username")
+    results = (
         Found(person.get_full_name() or person.get_username(), _account_url(person.pk), person.email)
-        for person in staff
+        for person in staff.iterator()
         if _matches(words, (person.get_full_name(), person.get_username(), person.email))
-    ]
-    return FoundGroup(_("People"), results[:SHOWN], url)
+    )
+    return FoundGroup(_("People"), list(islice(results, SHOWN)), url)
 
 
 def _account_url(pk: ObjectId) -> str:

@@ -1,11 +1,15 @@
 """The search in the admin: what each role finds."""
 
+from datetime import timedelta
+
 import pytest
 
 from cms.dashboard import searching
 from cms.testing.build import node
+from marginalia.comments.backends import backend
 from marginalia.comments.posting import services
-from marginalia.comments.types import CommentAuthor, Target
+from marginalia.comments.types import CommentAuthor, NewComment, Target
+from marginalia.mongo.clock import now
 from nodes.access import System
 from nodes.services import editing
 from nodes.types import Actor
@@ -48,6 +52,22 @@ def test_moderators_find_comments_and_nothing_else(person):
     services.post(target, author=CommentAuthor("Lighthouse keeper"), source="Public", token="p")
     assert found(moderator, "lighthouse") == {"Comments": ["A held lighthouse", "Public"]}
     assert found(editor, "lighthouse") == {"Pages": ["Lighthouse"]}
+
+
+def test_comments_of_any_age_are_found(person):
+    moderator = person("Moderators")
+    target = Target("nodes.node", str(node(slug="discussed")))
+    begun = now() - timedelta(days=30)
+    texts = ["The oldest lighthouse", *(f"Comment {n}" for n in range(250))]
+    backend().import_(
+        target,
+        (
+            NewComment(CommentAuthor("Bea"), text, f"<p>{text}</p>", text, posted=begun + timedelta(minutes=n))
+            for n, text in enumerate(texts)
+        ),
+    )
+    assert found(moderator, "light oldest") == {"Comments": ["The oldest lighthouse"]}
+    assert found(moderator, "x") == {}
 
 
 def test_people_are_found_by_name_and_email(person):
