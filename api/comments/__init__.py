@@ -4,7 +4,8 @@
     reading.py     endpoints that return discussions, threads, single comments, and comment counts
     posting.py     endpoints that post comments, and that change and delete your own comments
     moderating.py  endpoints that list the moderation queue, and that approve, reject and restore comments
-    banning.py     endpoints that list, add and lift bans, and that undo decisions about many comments
+    banning.py     endpoints that list, add and lift bans
+    searching.py   endpoints that search comments, and that make and undo decisions about many comments
     presenting.py  conversion of comments to JSON, using the schemas in shapes.py
     refusals.py    conversion of errors from the comments app to problems
 

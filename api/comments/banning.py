@@ -1,4 +1,4 @@
-"""Endpoints for moderators: bans, the comments that a ban would hide, and the undo of decisions about many comments."""
+"""Endpoints for moderators: list, add and lift bans, and count the comments that a ban would hide."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -8,6 +8,7 @@ from ninja import Path, Query
 
 from api.comments import refusals, shapes
 from api.comments.moderating import MAX_LIMIT, require_moderator, router
+from api.comments.searching import serialize_batch
 from api.http import responses
 from api.problems import Problem
 from api.rights.principals import ACCOUNTS
@@ -15,7 +16,7 @@ from api.schemas.shapes import Id
 from marginalia.comments.errors import InvalidBan
 from marginalia.comments.moderation import bans, batches
 from marginalia.comments.moderation.bans import Term
-from marginalia.comments.types import Ban, Batch
+from marginalia.comments.types import Ban
 
 DEFAULT_LIMIT = 50
 
@@ -62,7 +63,7 @@ def ban(request: HttpRequest, data: shapes.NewBan) -> HttpResponse:
     except InvalidBan as error:
         raise Problem("invalid", errors=[("body.expires", error.sentence)]) from error
     batch = batches.hide(moderator, batches.of_term(term), what=str(term)) if data.hide else None
-    body = {"ban": _serialize_ban(stored), "decision": _serialize_batch(batch) if batch else None}
+    body = {"ban": _serialize_ban(stored), "decision": serialize_batch(batch) if batch else None}
     return responses.json_response(request, body, status=201)
 
 
@@ -96,33 +97,6 @@ def lift(request: HttpRequest, ban_id: Annotated[Id, Path()]) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-@router.get(
-    "/comments/bulk-decisions/{decision_id}",
-    auth=ACCOUNTS,
-    operation_id="comments_get_bulk_decision",
-    url_name="api-bulk-decision",
-    response=shapes.BulkDecision,
-    summary="Read a decision about many comments",
-)
-def bulk_decision(request: HttpRequest, decision_id: Annotated[Id, Path()]) -> HttpResponse:
-    """Return the progress of a decision. The server keeps decisions for 30 days."""
-    require_moderator(request)
-    return _batch_response(request, batches.get(decision_id))
-
-
-@router.post(
-    "/comments/bulk-decisions/{decision_id}/undo",
-    auth=ACCOUNTS,
-    operation_id="comments_undo_bulk_decision",
-    url_name="api-undo-bulk-decision",
-    response=shapes.BulkDecision,
-    summary="Undo a decision about many comments",
-)
-def undo(request: HttpRequest, decision_id: Annotated[Id, Path()]) -> HttpResponse:
-    """Restore the comments that are still as the decision left them. You can safely send the request again."""
-    return _batch_response(request, batches.undo(require_moderator(request), decision_id))
-
-
 def _parse(data: shapes.BanTerm) -> Term:
     try:
         return bans.parse(shapes.BAN_KINDS[data.kind], data.value)
@@ -141,13 +115,3 @@ def _serialize_ban(stored: Ban) -> dict[str, Any]:
         "expires": stored.expires,
     }
     return fields
-
-
-def _batch_response(request: HttpRequest, batch: Batch | None) -> HttpResponse:
-    if batch is None:
-        raise Problem("not-found")
-    return responses.json_response(request, _serialize_batch(batch))
-
-
-def _serialize_batch(batch: Batch) -> dict[str, Any]:
-    return {name: getattr(batch, name) for name in shapes.BulkDecision.model_fields}

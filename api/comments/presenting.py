@@ -15,6 +15,7 @@ from api.rights.principals import Principal
 from api.rights.scopes import OF_NODES
 from marginalia.comments import conf
 from marginalia.comments.moderation.pending import Case
+from marginalia.comments.moderation.searches import Hit
 from marginalia.comments.moderators import is_moderator
 from marginalia.comments.posting.forms import user_key
 from marginalia.comments.reading import links
@@ -85,6 +86,25 @@ def serialize_comment(request: HttpRequest, comment: Comment | HeldComment, auth
         "url": links.origin(request) + reverse("comments-url-redirect", args=arguments),
     }
     return data | ({"source": comment.source} if not is_removed and _can_see_source(request, comment) else {})
+
+
+def serialize_found(hit: Hit) -> dict[str, Any]:
+    """Return the data that moderators get for a comment that a search found."""
+    comment = hit.comment
+    return {
+        "id": hit.found.held_id or None,
+        "rev": comment.rev,
+        "slug": comment.slug,
+        "node": comment.target.pk,
+        "path": hit.obj.get_absolute_url() if hit.obj else None,
+        "parent": comment.parent or None,
+        "kind": comment.kind,
+        "state": hit.found.state,
+        "posted": comment.posted,
+        "author": _serialize_author(comment.author, _authors_of(hit.obj) if hit.obj else ()),
+        "body_html": comment.html,
+        "source": comment.source,
+    }
 
 
 def serialize_queued(case: Case) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Schemas of the request and response bodies for discussions."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, StrictBool, StrictInt
@@ -287,19 +287,72 @@ class BanPreview(Shape):
     more: bool
 
 
+class CommentFilters(Shape):
+    """Filters for comments. A comment must match all of them. Empty filters match every comment."""
+
+    q: str = Field("", max_length=200, description="Words of the text. A word with * stands for its beginning.")
+    writer: str = Field("", max_length=200, description="The author's name or email address.")
+    link: str = Field("", max_length=500, description="The domain of a link.")
+    network: str = Field("", max_length=100, examples=["203.0.113.0/24"], description="An address or a network.")
+    section: str = Field("", max_length=100, description="The id of the section that contains the pages.")
+    model: str = Field("", max_length=100, examples=["nodes.photo"], description="The model of the pages.")
+    since: date | None = Field(None, description="The first day.")
+    until: date | None = Field(None, description="The last day.")
+
+
+class FoundComment(Shape):
+    """A comment that a search found. `id` is its id in the queue, or null for a comment that isn't in the queue."""
+
+    id: Id | None
+    rev: int
+    slug: Slug
+    node: str
+    path: str | None
+    parent: Slug | None
+    kind: Kind
+    state: Literal["public", "removed", "waiting", "spam", "rejected"]
+    posted: datetime
+    author: Writer
+    body_html: str
+    source: str
+
+
+class FoundComments(Shape):
+    """A page of comments that a search found, newest first."""
+
+    items: list[FoundComment]
+    next: str | None
+
+
+class NewBulkDecision(Shape):
+    """A decision about all comments that match the filters. At least one filter is required."""
+
+    action: Literal["spam", "reject", "approve"]
+    filters: CommentFilters
+
+
 class BulkDecision(Shape):
     """A decision about many comments.
 
-    `total` comments were selected, `left` are still to be hidden or restored, and `skipped` could not be changed.
+    `total` comments were selected, `left` are still to be changed, and `skipped` could not be changed. `restored` is
+    the number of comments that an undo has changed back. If they had been approved, they were hidden instead.
     """
 
     id: Id
     created: datetime
-    state: Literal["marking", "hiding", "done", "undoing", "undone"]
+    action: Literal["spam", "reject", "approve"]
+    state: Literal["marking", "hiding", "approving", "done", "undoing", "undone"]
     total: int
     left: int
     skipped: int
     restored: int
+
+
+class BulkDecisions(Shape):
+    """A page of decisions about many comments, newest first."""
+
+    items: list[BulkDecision]
+    next: str | None
 
 
 class BanResult(Shape):

@@ -145,7 +145,7 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
         decisions = actions.decide(Sender(request, ()), action, ids, seen=seen)
         for comment in decisions.removed:
             args = [comment.target.label, comment.target.pk, comment.slug]
-            message = _('A public comment was removed. <a href="{}">View the comment</a>')
+            message = _('A public comment was hidden. <a href="{}">View the comment</a>')
             messages.info(
                 request, format_html(message, reverse("admin:marginalia_comments_moderation_comment", args=args))
             )
@@ -212,7 +212,7 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
         sender = Sender(request, ())
         rev = forms.parse_revision(request.POST.get("rev", "")) or None
         try:
-            if "remove" in request.POST:
+            if "hide" in request.POST:
                 services.delete(sender, comment, rev=rev)
             elif "spam" in request.POST:
                 actions.mark_spam(sender, comment.target, comment.slug, rev=rev)

@@ -77,14 +77,17 @@ def _row(batch: Batch) -> dict[str, Any]:
     """Return the template context of a decision."""
     accounts = get_user_model()
     moderator = accounts._default_manager.filter(pk=batch.by).first() if batch.by else None
+    is_undone, is_undoing = batch.state is BatchState.UNDONE, batch.state is BatchState.UNDOING
     return {
         "batch": batch,
         "url": batch_url(batch),
         "what": _describe(batch.what),
         "moderator": moderator or batch.by,
         "done": batch.total - batch.left,
-        "is_undone": batch.state is BatchState.UNDONE,
-        "is_undoing": batch.state is BatchState.UNDOING,
+        "is_undone": is_undone,
+        "is_undoing": is_undoing,
+        "can_undo": bool(batch.total) and not is_undone and not is_undoing,
+        "is_approval": batch.verdict is Verdict.APPROVED,
     }
 
 

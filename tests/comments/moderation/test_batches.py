@@ -3,11 +3,13 @@
 from datetime import timedelta
 
 import pytest
+from bson import ObjectId
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
 from cms.testing.build import node
+from marginalia.comments.admin.batches import batch_url
 from marginalia.comments.moderation import batches, pending
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
@@ -178,8 +180,38 @@ def test_everything_found_is_hidden(staff, wave):
     assert public(wave) == ["An honest answer"]
 
 
-def test_search_without_a_filter_never_hides_everything(staff, wave):
+def test_all_pending_comments_found_are_published(staff, wave):
+    page = staff.get(SEARCH, {"q": "casino", "state": "waiting"}).content.decode()
+    assert "Approve all 4 comments found" in page
+    page = staff.post(f"{SEARCH}?q=casino&state=waiting", {"action": "all"}, follow=True).content.decode()
+    assert "4 comments were published." in page
+    assert (selectors.count(wave), [held.source for held in selectors.held()]) == (9, ["An honest question"])
+    page = staff.post(batch_url(*batches.find(limit=9)), follow=True).content.decode()
+    assert "Undone: 4 comments are hidden." in page
+    assert selectors.count(wave) == 5
+
+
+def test_decision_is_undone_from_the_list(staff, wave):
+    staff.post(f"{SEARCH}?q=casino", {"action": "all"})
+    (batch,) = batches.find(limit=9)
+    listing = reverse("admin:marginalia_comments_moderation_batches")
+    assert f'action="{batch_url(batch)}"' in staff.get(listing).content.decode()
+    staff.post(batch_url(batch))
+    assert selectors.count(wave) == 5
+    assert f'action="{batch_url(batch)}"' not in staff.get(listing).content.decode()
+
+
+def test_search_by_model(staff, wave):
+    photo = Target("nodes.photo", str(ObjectId()))
+    services.post(photo, author=CommentAuthor("Eve"), source="A nice photo", token="e")
+    assert len(found(staff, model="nodes.node")) == 10
+    assert found(staff, model="nodes.photo") == ["A nice photo"]
+
+
+def test_search_without_a_filter_never_hides_or_publishes_everything(staff, wave):
     staff.post(SEARCH, {"action": "all"})
+    staff.post(f"{SEARCH}?state=waiting", {"action": "all"})
+    assert len(selectors.held()) == 5
     assert len(public(wave)) == 5
     staff.post(f"{SEARCH}?q=%3F%21", {"action": "all"})
     assert len(public(wave)) == 5
