@@ -180,18 +180,26 @@ class Batches(Pending, Bulk, Searching):
         entries = list(self.store.pending.find(query, PLACE).limit(APPROVED_CHUNK))
         if not entries:
             return {"$set": {"state": BatchState.DONE.value, "ended": now()}}
+        approved = self._approve_all(entries, document)
+        reported(approved, Verdict.APPROVED)
+        return {"$inc": {"skipped": len(entries) - len(approved)}}
+
+    def _approve_all(self, entries: list[Document], document: Document) -> list[Document]:
+        """Publish pending comments, and return those that were published."""
         approved = []
         for entry in entries:
             try:
                 self.approve_with(str(entry["_id"]), document["by"], batch=document["_id"])
                 approved.append(entry)
             except CommentError:  # the comment was withdrawn, or its discussion is damaged or busy, or was deleted
-                self.store.pending.update_one({**query, "_id": entry["_id"]}, {"$unset": {"batch": ""}})
-        reported(approved, Verdict.APPROVED)
-        return {"$inc": {"skipped": len(entries) - len(approved)}}
+                self.store.pending.update_one({**entry, "batch": document["_id"]}, {"$unset": {"batch": ""}})
+        return approved
 
     def _withdraw_approvals(self, document: Document, reported: Reported) -> Document:
         key = document["_id"]
+        # A process that died may have published these comments without recording the verdict.
+        begun = {"batch": key, "state": Verdict.WAITING.value, "settled": True}
+        self._approve_all(list(self.store.pending.find(begun, PLACE)), document)
         self.store.pending.update_many({"batch": key, "state": Verdict.WAITING.value}, {"$unset": {"batch": ""}})
         entries = list(self.store.pending.find({"batch": key}, PLACE).limit(CHUNK))
         if not entries:

@@ -22,6 +22,7 @@ OF_SPAM = Selection(terms=(TermKind.WORD.term("casino"),))
 def small_groups(monkeypatch):
     monkeypatch.setattr("marginalia.comments.backends.writing.batches.CHUNK", 3)
     monkeypatch.setattr("marginalia.comments.backends.writing.batches.APPROVED_CHUNK", 2)
+    monkeypatch.setattr(batches, "SECONDS", 60)
 
 
 @pytest.fixture
