@@ -1,4 +1,4 @@
-"""Find pages that share tags with a page, and pages with particular words in their titles."""
+"""Find pages that share tags with a page."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from math import log
-from typing import Any
 
 from marginalia.markup import titles
 from marginalia.mongo.connection import Document, database
@@ -14,7 +13,7 @@ from marginalia.mongo.reading import read_with_hint
 from nodes.collections import NODES, keys_of
 from nodes.models import Node, derived_of, version_cache
 from nodes.models.tree import Tree
-from nodes.selectors import due, search
+from nodes.selectors import due
 from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, public_filter, readable_nodes
 
 # Maximum number of pages with shared tags that are compared, newest first, and maximum number of related pages that are
@@ -97,47 +96,3 @@ def _title_words(document: Document) -> Sequence[str]:
     """Return the stored title words of a document, or () if there are none."""
     words = derived_of(document).get("title_words")
     return words if isinstance(words, list) else ()
-
-
-def find_by_title(
-    sections: Tree, words: Sequence[str], moment: datetime, *, size: int, milliseconds: float
-) -> list[Node]:
-    """Return live pages whose titles contain any of `words`. Pages with the most matching words come first.
-
-    The function runs a single query, which uses an index and reads at most MAX_COMPARED documents.
-
-    Args:
-        sections: The section tree.
-        words: Words from marginalia.markup.titles.
-        moment: The time at which pages must be live.
-        size: The maximum number of pages.
-        milliseconds: The time limit for the query.
-
-    Returns:
-        The pages, or [] if the query exceeded the time limit.
-    """
-    query = {
-        "derived.title_words": {"$in": list(words)},
-        **public_filter(sections, moment),
-    }
-    fields = for_readers({**LISTED, "derived.title_words": 1}, moment)
-    documents: list[Document] = []
-    try:
-        with search.search_time_limit(milliseconds):
-            collection = database()[NODES]
-            documents += (
-                read_with_hint(
-                    keys_of("by_title_word"),
-                    lambda hint: collection.find(query, fields).hint(hint).limit(MAX_COMPARED),
-                )
-                if words
-                else ()
-            )
-    except search.SearchTimeout:
-        return []
-
-    def count_missing(document: dict[str, Any]) -> int:
-        return len(set(words) - set(_title_words(document)))
-
-    nodes = readable_nodes(NODES, sorted(documents, key=count_missing))
-    return [node for node in nodes if node.content_type.is_installed][:size]

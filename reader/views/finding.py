@@ -8,17 +8,18 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from marginalia.markup import titles
+from marginalia.markup import scripts
 from marginalia.mongo.clock import now
 from nodes.content import NEWEST
 from nodes.models import Node, tree
-from reader.selectors import archives, related
+from nodes.selectors.listing import Listing
+from photos import pictures
+from reader.selectors import archives, similar_pages
 from reader.views.pages import breadcrumbs, paginate, redirect_if_moved, section_at
 
 SUGGESTIONS = 5
-# Limits for suggestions on the 404 page, so that wrong URLs don't take much more time than correct URLs.
-MAX_SUGGESTING_MS = 200
-MAX_SUGGESTING_WORDS = 8
+# Limits for the part of a wrong URL that is searched.
+MAX_WORDS = 8
 MAX_PATH_LENGTH = 200
 
 
@@ -57,24 +58,35 @@ def _crumbs(blog: Node, *, with_archive: bool = False) -> list[dict[str, str]]:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return the 404 page. It suggests pages whose titles contain words from the URL, and a search for these words."""
-    words = _words_in(request.path)
+    """Return the 404 page. It suggests similar pages or the newest posts, and a search for the words in the URL."""
+    last = _last_part(request.path_info)
+    words = " ".join(_words_in(last))
     sections = tree.current()
     moment = now()
-    limits = {"size": SUGGESTIONS, "milliseconds": MAX_SUGGESTING_MS}
-    nodes = related.find_by_title(sections, titles.query_prefixes(words), moment, **limits) if words else []
-    context = {"suggestions": nodes, "words": words, "sections": sections.live_children(None, moment)}
+    similar = similar_pages.find(sections, request.path_info, words, moment, size=SUGGESTIONS) if last else []
+    shown = tuple(similar) or similar_pages.newest(sections, moment, size=SUGGESTIONS)
+    pictures.attach(shown)
+    context = {"listing": Listing(shown), "is_similar": bool(similar), "words": words}
     return render(request, "404.html", context, status=404)
 
 
-def _words_in(path: str) -> str:
-    """Return the words in the last part of a path. The 404 page uses these words to find suggestions.
+def _last_part(path: str) -> str:
+    """Return the last part of a path, or "" if readers don't request such paths.
 
-    Return "" for file names, because readers don't request files. Numbers, email addresses and strings that could be
-    secrets are ignored.
+    This is the case for file names, email addresses and parameters, which could be secrets. Pages of many old sites
+    end with ".html".
     """
     last = path.rstrip("/").rsplit("/", 1)[-1][:MAX_PATH_LENGTH]
-    if not set(last).isdisjoint(".@%="):
-        return ""
+    last = re.sub(r"\.html?$", "", last)
+    return last if set(last).isdisjoint(".@%=") else ""
+
+
+def _words_in(last: str) -> list[str]:
+    """Return the words in the last part of a path. Letters, numbers, and words with digits, such as keys, are ignored."""
     words = re.split(r"[^\w'’]+|_", last)
-    return " ".join([word for word in words if word and not any(c.isdecimal() for c in word)][:MAX_SUGGESTING_WORDS])
+    return [word for word in words if _is_searched(word)][:MAX_WORDS]
+
+
+def _is_searched(word: str) -> bool:
+    is_letter = len(word) == 1 and not scripts.unspaced_runs(word)
+    return bool(word) and not is_letter and not any(character.isdecimal() for character in word)

@@ -13,7 +13,7 @@ from lxml import etree
 
 from cms.testing.build import EDITOR, node, nonce
 from marginalia.mongo.clock import now
-from nodes.collections import keys_of
+from nodes.collections import NODES, WORDS
 from nodes.search import index
 from nodes.selectors import search
 from nodes.services import editing
@@ -465,22 +465,70 @@ class TestSitemap:
 
 
 class TestNotFound:
-    def test_missing_page_suggests_similar_titles(self, client, blog):
-        post(blog, "the-wide-margin", 2021, 1, 1, title="The wide margin")
-        answer = client.get("/old/wide-margin")
+    @staticmethod
+    def suggested(client, path: str) -> list[str]:
+        """Return the URLs that the page for a missing URL suggests, or [] if it shows the newest posts."""
+        answer = client.get(path)
         assert answer.status_code == 404
-        assert 'href="/news/the-wide-margin"' in answer.content.decode()
+        nodes = answer.context["listing"].nodes if answer.context["is_similar"] else ()
+        urls = [node.get_absolute_url() for node in nodes]
+        assert all(f'href="{url}"' in answer.content.decode() for url in urls)
+        return urls
+
+    def test_missing_page_suggests_similar_titles(self, client, blog):
+        post(blog, "wide", 2021, 1, 1, title="The wide margin")
+        assert self.suggested(client, "/old/wide-margin") == ["/news/wide"]
+        assert self.suggested(client, "/2021/01/wide-margin.html") == ["/news/wide"]
 
     def test_best_matching_public_pages_are_suggested_first(self, client, blog):
         post(blog, "paper", 2021, 1, 1, title="Margin")
         post(blog, "both", 2021, 1, 1, title="Marks in a wide margin")
         node("blog-entry", "draft", parent=blog, title="Wide margin", published=None)
         node("blog-entry", "there", parent=node("blog", "hidden", published=None), title="Wide margin")
-        answer = client.get("/old/Wide_margin%20")
-        assert [one.metadata.slug for one in answer.context["suggestions"]] == ["both", "paper"]
-        page = answer.content.decode()
+        assert self.suggested(client, "/old/Wide_margin%20") == ["/news/both", "/news/paper"]
+        page = client.get("/old/Wide_margin%20").content.decode()
         assert 'value="Wide margin"' in page
-        assert '<a href="/news">News</a></li>' in page
+        assert '<html lang="en"' in page
+
+    def test_common_words_are_not_searched_next_to_others(self, client, blog):
+        for number in range(60):
+            post(blog, f"p{number}", 2021, 1, 1, title=f"The day {number}")
+        post(blog, "z", 2021, 1, 1, title="Margins")
+        assert self.suggested(client, "/old/the-page-about-margins") == ["/news/z"]
+        assert len(self.suggested(client, "/old/the")) == 5
+
+    @pytest.mark.parametrize(
+        "path", ["/news/helo-wrold", "/news/hello-wor", "/news/hello-world-2", "/mews/hello-world", "/News/Hello-Wrld"]
+    )
+    def test_similar_urls_are_suggested(self, client, blog, path):
+        post(blog, "hello-world", 2021, 1, 1, title="A title with other words")
+        node("blog-entry", "hello-worl", parent=blog, published=None)
+        assert self.suggested(client, path) == ["/news/hello-world"]
+
+    def test_similar_urls_of_photos_and_sections_are_suggested(self, client, blog):
+        gallery = photo_build.gallery("lakes")
+        photo_build.upload(gallery, title="Walchensee")
+        assert self.suggested(client, "/lakes/walchense") == ["/lakes/walchensee"]
+        assert self.suggested(client, "/lake") == ["/lakes"]
+
+    def test_similar_urls_are_found_in_large_sections(self, client, blog):
+        for number in range(200):
+            node("blog-entry", f"hello-{number:03}", parent=blog, title="Words")
+        assert self.suggested(client, "/news/hello-104x")[0] == "/news/hello-104"
+
+    def test_misspelled_words_are_corrected(self, client, blog):
+        post(blog, "wide", 2021, 1, 1, title="The wide margin")
+        node("blog-entry", "draft", parent=blog, title="Secret margrave", published=None)
+        assert self.suggested(client, "/old/the-magrin") == ["/news/wide"]
+        assert self.suggested(client, "/old/margraves") == []
+
+    def test_newest_posts_are_shown_if_no_page_is_similar(self, client, blog):
+        post(blog, "old", 2021, 1, 1)
+        post(blog, "new", 2022, 1, 1)
+        answer = client.get("/xylophone")
+        assert (answer.status_code, answer.context["is_similar"]) == (404, False)
+        assert [node.metadata.slug for node in answer.context["listing"].nodes] == ["new", "old"]
+        assert "These are the newest posts" in answer.content.decode()
 
     @pytest.mark.parametrize(
         "last", ["wp-login.php", "mary@example.org", "token=margin", "x%2540margin", "3f2a9margin77"]
@@ -490,13 +538,25 @@ class TestNotFound:
         client.get("/warm-up.x")
         with commands.recorded():
             answer = client.get(f"/{last}")
-        assert (answer.status_code, answer.context["words"], answer.context["suggestions"]) == (404, "", [])
+        assert (answer.status_code, answer.context["words"], answer.context["is_similar"]) == (404, "", False)
         assert not [e for e in commands.sent if "derived.title_words" in e.command.get("filter", {})]
 
-    def test_suggestions_cost_one_small_query(self, client, blog, commands):
+    def test_wrong_urls_cost_few_small_queries(self, client, blog, commands):
+        post(blog, "margin", 2021, 1, 1, title="Margin")
+        client.get("/news/warm-up")
         with commands.recorded():
-            assert client.get("/news/wide-margin").status_code == 404
-        (sent,) = [e.command for e in commands.sent if "derived.title_words" in e.command.get("filter", {})]
-        assert (sent["limit"], sent["hint"]) == (50, keys_of("by_title_word"))
-        assert sent["maxTimeMS"] <= 200
+            assert self.suggested(client, "/news/xylophones-and-zebras-and-quartz") == []
+        queries = [
+            e.command
+            for e in commands.sent
+            if e.command.get("find") in (NODES, WORDS) and e.command.get("limit", 0) > 1
+        ]
+        assert [(sent["find"], sent["limit"]) for sent in queries] == [
+            (NODES, 20),
+            (NODES, 20),
+            (NODES, 50),
+            (WORDS, 2_000),
+            (WORDS, 2_000),
+        ]
+        assert all(sent["maxTimeMS"] <= 200 and sent["hint"] for sent in queries)
         assert not [e for e in commands.sent if "derived.terms" in str(e.command)]
