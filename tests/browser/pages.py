@@ -10,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bson import ObjectId
-from playwright.sync_api import Page, Response, expect
+from playwright.sync_api import Locator, Page, Response, expect
 
 from cms.testing.build import EDITOR, node, nonce
+from marginalia.comments.notices import subscriptions
 from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Target
 from nodes.services import editing
@@ -93,6 +94,15 @@ def build() -> Site:
         parent = services.post(target, author=name, source=source, token=f"depth-{depth}", parent=parent).comment.slug
     services.post(target, author=CommentAuthor("Bea"), source="Another thread", token="other")
     services.hold(target, author=CommentAuthor("Newcomer"), source="May I?", token="held")
+    node("author", "ann", title="Ann", text="Ann writes about paper.", **{"detail.picture": shown[0]})
+    node(
+        "blog-entry",
+        "guest",
+        parent=blog,
+        title="From a guest",
+        published=first,
+        author={"_id": ObjectId(), "name": "Bo"},
+    )
     return Site(post, folder_page, shown[0], target, parent)
 
 
@@ -108,8 +118,12 @@ def _at(address: str | Callable[[Site], str]) -> Callable[[Page, Site], Response
 
 
 def _sent(page: Page, button: str) -> Response:
+    return _followed(page, page.locator(button))
+
+
+def _followed(page: Page, link: Locator) -> Response:
     with page.expect_navigation() as navigation:
-        page.locator(button).click()
+        link.click()
     return navigation.value
 
 
@@ -127,9 +141,35 @@ def _preview(page: Page, site: Site) -> Response:
     return _sent(page, "[name=preview]")
 
 
-def _not_found(page: Page, site: Site) -> Response:
-    page.expected.append("404")
-    return _at("/news/helo")(page, site)
+def _not_found(address: str) -> Callable[[Page, Site], Response]:
+    def go(page: Page, site: Site) -> Response:
+        page.expected.append("404")
+        return _at(address)(page, site)
+
+    return go
+
+
+def _posted(page: Page, site: Site) -> Response:
+    page.goto(site.comment("form"))
+    page.get_by_label("Comment", exact=True).fill("I *agree*.")
+    page.get_by_label("Name").fill("Ann")
+    return _sent(page, ".comment-buttons button:not([name])")
+
+
+def _own_comment(page: Page, site: Site) -> Response:
+    _posted(page, site)
+    return _at("/comments/mine")(page, site)
+
+
+def _edited_comment(page: Page, site: Site) -> Response:
+    _own_comment(page, site)
+    return _followed(page, page.get_by_role("link", name="Edit").first)
+
+
+def _subscription(page: Page, site: Site) -> Response:
+    subscriptions.add(site.target, site.deep, "bea@example.org")
+    signed = subscriptions.token(subscriptions.id_for(site.target, "bea@example.org"), subscriptions.CONFIRM)
+    return _at(f"/comments/subscribe/{signed}")(page, site)
 
 
 def _refused_log_in(page: Page, site: Site) -> Response:
@@ -193,7 +233,19 @@ READERS: dict[str, Callable[[Page, Site], Response]] = {
     "nothing found": _at("/search?q=xylophone"),
     "tag page": _at("/tag/paper"),
     "all tags": _at("/tag"),
-    "404": _not_found,
+    "404": _not_found("/news/helo"),
+    "404 without similar pages": _not_found("/xylophone"),
+    "expired preview": _not_found("/preview/expired"),
+    "month archive": _at("/news/archive/2022/01"),
+    "author page": _at("/ann"),
+    "author without a page": _at("/author/bo"),
+    "photos of a camera": _at("/media/find?camera=Nikon+Z+8"),
+    "discussion": _at(lambda site: site.comment("on")),
+    "posted comment": _posted,
+    "own comments": _own_comment,
+    "form to edit a comment": _edited_comment,
+    "subscription": _subscription,
+    "password reset": _at("/admin/password-reset/"),
     "log-in": _at("/log-in"),
     "refused log-in": _refused_log_in,
 }
@@ -201,7 +253,17 @@ READERS: dict[str, Callable[[Page, Site], Response]] = {
 # Pages that look different with the documentation theme.
 DOCUMENTATION = {
     name: READERS[name]
-    for name in ("home", "section", "page", "typography", "inserts", "gallery", "post with threaded comments")
+    for name in (
+        "home",
+        "section",
+        "page",
+        "typography",
+        "inserts",
+        "gallery",
+        "post with threaded comments",
+        "search results",
+        "404",
+    )
 }
 
 EDITORS: dict[str, Callable[[Page, Site], Response]] = {

@@ -52,9 +52,28 @@ def test_reader_pages_are_accessible(looking, axe, site):
 
 @pytest.mark.slow
 def test_reader_pages_are_accessible_on_a_phone(looking, axe, site):
-    chosen = ("home", "inserts", "post with threaded comments", "reply form", "gallery", "photo", "search results")
+    chosen = (
+        "home",
+        "inserts",
+        "post with threaded comments",
+        "reply form",
+        "gallery",
+        "photo",
+        "search results",
+        "404",
+        "all tags",
+        "author page",
+    )
     scenes = {name: pages.READERS[name] for name in chosen}
     assert barriers(looking(viewport=PHONE), axe, scenes, site) == []
+
+
+@pytest.mark.slow
+def test_printed_pages_are_accessible(looking, axe, site):
+    page = looking()
+    page.emulate_media(media="print")
+    scenes = {name: pages.READERS[name] for name in ("home", "typography", "inserts", "gallery", "photo", "discussion")}
+    assert barriers(page, axe, scenes, site) == []
 
 
 @pytest.mark.slow
