@@ -10,4 +10,4 @@ try:
     __version__ = metadata.version("django-marginalia")
 except metadata.PackageNotFoundError:
     # The code runs from a clone of the repository, where the package isn't installed and has no version.
-    __version__ = "0.1.dev0"
+    __version__ = "0.1.0"
