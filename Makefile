@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # browsers.
 TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help run test test-next test-on-next test-slow lint docs bench soak mutants screenshots vendor package clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders
+.PHONY: help run test test-next test-on-next test-slow lint docs bench soak mutants screenshots vendor package clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders release
 .DEFAULT_GOAL := help
 
 help: ## list all targets
@@ -78,6 +78,9 @@ package: .venv/dev.stamp ## build the packages django-marginalia and marginalia-
 	$(BIN)/python -m build --no-isolation --outdir build/package
 	$(BIN)/python -m build --no-isolation --outdir build/package package
 	$(BIN)/twine check --strict build/package/*
+
+release: .venv/dev.stamp builders ## check, test and build the version in pyproject.toml, and tag the commit (never pushes)
+	@tools/release.sh
 
 lock: .venv/dev.stamp ## write requirements.lock with the hashes of the versions in requirements.txt
 	$(BIN)/python -m tools.lock

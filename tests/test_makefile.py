@@ -52,6 +52,7 @@ def test_help_lists_every_target(make):
         "vendor",
         "image",
         "package",
+        "release",
         "lock",
         "sbom",
         "audit",
