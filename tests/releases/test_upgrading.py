@@ -21,16 +21,15 @@ from marginalia.mongo import indexes
 from marginalia.tasks import worker
 from tests.releases import dumps
 
-# The steps in docs/how-to/upgrade.md, and the checks of all documents.
-COMMANDS = ("migrate", "setup_indexes", "upgrade_nodes", "check_nodes", "check_comments", "doctor")
-
 
 @pytest.fixture(params=dumps.paths(), ids=lambda path: path.stem)
 def pages(request, mongo) -> Iterator[dumps.Pages]:
     """Restore the data of a release, and return the texts on its pages."""
     migrated = {name: list(mongo[name].find()) for name in MIGRATED}
     try:
-        yield dumps.restore(mongo, request.param)
+        restored = dumps.restore(mongo, request.param)
+        ContentType.objects.clear_cache()
+        yield restored
     finally:
         for name, documents in migrated.items():
             mongo[name].delete_many({})
@@ -51,17 +50,17 @@ def missing_texts(pages: dumps.Pages) -> str:
 
 
 def upgrade() -> str:
-    """Follow the steps of an upgrade, and return the output of the doctor."""
-    ContentType.objects.clear_cache()
-    for command in COMMANDS:
-        output = StringIO()
-        call_command(command, stdout=output)
-        if command == "upgrade_nodes":
-            worker.tend()
-            worker.follow()
-            # Drops indexes for the content types of other tests.
-            for change in indexes.plan():
-                indexes.apply_change(change)
+    """Follow the steps of an upgrade, check all documents, and return the output of the doctor."""
+    for command in ("migrate", "setup_indexes", "upgrade_nodes", "check_nodes", "check_comments"):
+        call_command(command, stdout=StringIO())
+    call_command("work", "--once", stdout=StringIO())
+    worker.tend()
+    worker.follow()
+    # Drops indexes for the content types of other tests.
+    for change in indexes.plan():
+        indexes.apply_change(change)
+    output = StringIO()
+    call_command("doctor", stdout=output)
     return output.getvalue()
 
 
@@ -72,7 +71,7 @@ def test_readers_see_all_pages_before_and_after_the_upgrade(pages):
 
 
 def test_editors_can_open_and_save_all_pages(pages, mongo):
-    upgrade()
+    call_command("upgrade_nodes", stdout=StringIO())
     editor = Client()
     editor.force_login(User.objects.get(username="ann"))
     for model, collection in (("node", "cms.nodes"), ("photo", "cms.assets.files")):
@@ -87,7 +86,7 @@ def test_editors_can_open_and_save_all_pages(pages, mongo):
 
 
 def test_readers_can_comment_in_every_discussion(pages, mongo):
-    upgrade()
+    call_command("upgrade_nodes", stdout=StringIO())
     found = list(mongo["discussions"].find())
     assert {document["schema"] for document in found} == {"documents", "buckets", "embedded"}
     for document in found:
@@ -97,5 +96,4 @@ def test_readers_can_comment_in_every_discussion(pages, mongo):
         fields = {"author": CommentAuthor("New"), "source": "A new comment.", "parent": parent}
         services.post(target, **fields, token=str(ObjectId()))
         assert selectors.discussion(target).count == before + 1
-    output = StringIO()
-    call_command("check_comments", stdout=output)
+    call_command("check_comments", stdout=StringIO())
