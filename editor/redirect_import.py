@@ -21,8 +21,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods
 
-from editor.redirects import check_rights
-from editor.site import render_page
+from editor.redirects import check_rights, show_form
 from nodes.actions import SaveRedirect
 from nodes.errors import NodeError
 from nodes.redirects import normalized
@@ -87,13 +86,13 @@ def _import(request: HttpRequest) -> HttpResponse:
     form = ImportForm(request.POST, request.FILES) if request.method == "POST" else ImportForm()
     title = _("Import redirects")
     if not form.is_bound or not form.is_valid():
-        return render_page(request, "redirect_import", title, form=form)
+        return show_form(request, "redirect_import", title, form=form, submit_label=_("Check file"))
     text = form.cleaned_data["text"]
     try:
         lines = list(_parse(text))
     except ValidationError as error:
         form.add_error("file", error)
-        return render_page(request, "redirect_import", title, form=form)
+        return show_form(request, "redirect_import", title, form=form, submit_label=_("Check file"))
     is_import = "import" in request.POST
     checked = list(_check(request.user, lines, saves=is_import))
     problems = [line for line in checked if line.problem]
@@ -103,9 +102,9 @@ def _import(request: HttpRequest) -> HttpResponse:
         messages.success(request, message)
         if not problems:
             return HttpResponseRedirect(reverse("admin:redirects"))
-    return render_page(
+    return show_form(
         request,
-        "redirect_import",
+        "redirect_import_check",
         title,
         form=form,
         text=text,

@@ -76,7 +76,7 @@ def redirect_list(request: HttpRequest) -> HttpResponse:
         rows=rows[:SIZE],
         query=query,
         total=manual_redirects.count(),
-        after=urlencode({"q": query, "after": page[SIZE - 1].url}) if len(page) > SIZE else "",
+        next=f"?{urlencode({'q': query, 'after': page[SIZE - 1].url})}" if len(page) > SIZE else "",
         tested=tested,
         steps=redirects.follow(request, tested) if normalized(tested) else [],
     )
@@ -87,7 +87,7 @@ def add(request: HttpRequest) -> HttpResponse:
     """Add a redirect. ?url= fills in the old URL."""
     check_rights(request)
     form = RedirectForm(request.POST or None, initial={"url": request.GET.get("url", "")[:LONGEST]})
-    return _save(request, form) or render_page(request, "redirect", _("Add redirect"), form=form)
+    return _save(request, form) or show_form(request, "redirect", _("Add redirect"), form=form)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -97,7 +97,7 @@ def change(request: HttpRequest) -> HttpResponse:
     stored = _stored(request)
     initial = {"url": stored.url, "target": _label(stored), "seen": str(stored.nonce)}
     form = RedirectForm(request.POST or None, initial=initial, stored=stored)
-    return _save(request, form) or render_page(request, "redirect", _("Change redirect"), form=form, stored=stored)
+    return _save(request, form) or show_form(request, "redirect", _("Change redirect"), form=form, stored=stored)
 
 
 @require_POST
@@ -120,6 +120,12 @@ def delete(request: HttpRequest) -> HttpResponse:
 def change_url(url: str) -> str:
     """Return the URL of the form for a redirect."""
     return f"{reverse('admin:redirect_change')}?{urlencode({'url': url})}"
+
+
+def show_form(request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:
+    """Return a page with a form that belongs to the list of redirects."""
+    context |= {"list_url": reverse("admin:redirects"), "list_title": _("Redirects")}
+    return render_page(request, template, title, **context)
 
 
 def check_rights(request: HttpRequest) -> None:

@@ -95,7 +95,16 @@ def tag_list(request: HttpRequest) -> HttpResponse:
         for name in page
     ]
     renaming = [_progress(tag, counts) for tag in stored.values() if tag.is_renaming]
-    return render_page(request, "tags", _("Tags"), rows=rows, page=page, query=query, renaming=renaming)
+    links: dict[str, Any] = {
+        "previous": _page_url(query, page.previous_page_number()) if page.has_previous() else "",
+        "next": _page_url(query, page.next_page_number()) if page.has_next() else "",
+    }
+    total = page.paginator.count
+    return render_page(request, "tags", _("Tags"), rows=rows, total=total, query=query, renaming=renaming, **links)
+
+
+def _page_url(query: str, number: int) -> str:
+    return f"?{urlencode({'q': query, 'page': number})}"
 
 
 def _progress(tag: StoredTag, counts: Any) -> dict[str, Any]:
@@ -132,7 +141,7 @@ def change(request: HttpRequest) -> HttpResponse:
                 form.add_error(None, str(error))
     else:
         form = TagForm(initial={"name": name, "description": stored.description, "seen": stored.nonce or ""})
-    return render_page(request, "tag", _("Tag “%(tag)s”") % {"tag": name}, form=form, tag=name, pages=pages)
+    return _show_form(request, "tag", _("Tag “%(tag)s”") % {"tag": name}, form=form, tag=name, pages=pages)
 
 
 def _show_change(form: TagForm, name: str) -> None:
@@ -158,7 +167,21 @@ def _ask(request: HttpRequest, form: TagForm, name: str, error: TagExists) -> Ht
     title = _("Merge “%(tag)s” into “%(other)s”?") % {"tag": name, "other": error.tag}
     form.data = form.data.copy()
     form.data["merges"] = "on"
-    return render_page(request, "tag_merge", title, form=form, tag=name, other=error.tag, pages=error.pages)
+    return _show_form(
+        request,
+        "tag_merge",
+        title,
+        submit_label=_("Merge tags"),
+        form=form,
+        tag=name,
+        other=error.tag,
+        pages=error.pages,
+    )
+
+
+def _show_form(request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:
+    context |= {"list_url": reverse("admin:tags"), "list_title": _("Tags")}
+    return render_page(request, template, title, **context)
 
 
 def _check_rights(request: HttpRequest) -> None:

@@ -134,7 +134,7 @@ def test_existing_redirect_is_not_replaced_by_adding(ann):
 
 def test_changed_redirect_is_not_replaced_unseen(ann, editor):
     add(ann, "/old", "/new")
-    hers = fields(ann.client.get(change_url("/old")).content.decode(), "redirect_form")
+    hers = fields(ann.client.get(change_url("/old")).content.decode(), "item_form")
     bob = editor("bob")
     bob.send(change_url("/old"), hers, target="https://example.org/")
     assert "Someone else has just changed" in errors(ann.send(change_url("/old"), hers, target="https://example.com/"))
@@ -173,7 +173,7 @@ def test_list_is_searched_and_paged(ann, monkeypatch, commands, mongo):
     assert [row["redirect"].url for row in first.context["rows"]] == ["/a", "/ab"]
     finds = [event for event in log.sent if event.command.get("find") == MANUAL_REDIRECTS]
     assert all("COLLSCAN" not in stages(explain(mongo, event)) for event in finds)
-    second = ann.client.get(f"{LIST}?{first.context['after']}")
+    second = ann.client.get(f"{LIST}{first.context['next']}")
     assert [row["redirect"].url for row in second.context["rows"]] == ["/b"]
     found = ann.client.get(f"{LIST}?q=B")
     assert [row["redirect"].url for row in found.context["rows"]] == ["/ab", "/b"]

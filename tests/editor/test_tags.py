@@ -24,7 +24,7 @@ def form_url(tag):
 
 
 def form(editor, tag):
-    return fields(editor.client.get(form_url(tag)).content.decode(), "tag_form")
+    return fields(editor.client.get(form_url(tag)).content.decode(), "item_form")
 
 
 def tags_of(mongo, node_id):
@@ -76,7 +76,7 @@ def test_stale_form_does_not_replace_a_description(blog, editor):
     html = ann.send(form_url("paper"), hers, description="Ann's").content.decode()
     assert "changed this to “Bob&#x27;s”" in html
     assert stored_tags.get("paper").description == "Bob's"
-    assert ann.send(form_url("paper"), fields(html, "tag_form")).status_code == 302
+    assert ann.send(form_url("paper"), fields(html, "item_form")).status_code == 302
     assert stored_tags.get("paper").description == "Ann's"
 
 
@@ -134,7 +134,7 @@ def test_merging_asks_first(mongo, blog, editor):
     answer = ann.send(form_url("paper"), form(ann, "paper"), name="ink")
     assert "“ink” is already a tag on 1 page or photo." in answer.content.decode()
     assert tags_of(mongo, blog) == ["paper"]
-    assert ann.send(form_url("paper"), fields(answer.content.decode(), "tag_form")).status_code == 302
+    assert ann.send(form_url("paper"), fields(answer.content.decode(), "item_form")).status_code == 302
     assert tags_of(mongo, blog) == tags_of(mongo, entry) == ["ink"]
 
 
@@ -231,5 +231,5 @@ def test_tag_in_other_capitals_is_merged_after_asking(mongo, blog, editor):
     ann = editor()
     answer = ann.send(form_url("paper"), form(ann, "paper"), name="vellum")
     assert "“Vellum” is already a tag on 1 page or photo." in answer.content.decode()
-    ann.send(form_url("paper"), fields(answer.content.decode(), "tag_form"))
+    ann.send(form_url("paper"), fields(answer.content.decode(), "item_form"))
     assert tags_of(mongo, blog) == tags_of(mongo, entry) == ["Vellum"]
