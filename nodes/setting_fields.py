@@ -2,6 +2,7 @@
 
 import json
 import zoneinfo
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,7 +16,7 @@ from django.utils.translation import gettext as _
 from marginalia.mongo.clock import now
 from nodes.content.base import MAX_TRUST_AFTER
 from nodes.form_fields import LineField, ReferenceField
-from nodes.models import look, stored_site, tree
+from nodes.models import File, Node, Photo, look, stored_site, tree
 from nodes.models.stored_site import NODE_PREFIX, linked_id
 from nodes.selectors import routes, stored_nodes
 from nodes.themes import THEMES
@@ -23,6 +24,7 @@ from nodes.themes import THEMES
 LONGEST_LABEL, LONGEST_TARGET = 60, 1_000
 MAIL = "mailto:"
 Rows = list[dict[str, str]]
+ResolveAddress = Callable[[str], Node | Photo | File | None]
 
 
 class AccentField(forms.CharField):
@@ -106,8 +108,13 @@ def _clean_row(row: dict[str, str]) -> dict[str, str]:
     return {"label": label, "target": target}
 
 
-def clean_target(target: str) -> str:
+def clean_target(target: str, resolve_address: ResolveAddress = stored_nodes.resolve_address) -> str:
     """Validate the target of a link, and return it in its stored form: "node:ID", a path, or the URL of another site.
+
+    Args:
+        target: The target as typed.
+        resolve_address: A function that returns the public page at a URL. To check many targets with few queries, pass
+            a function that has read the pages before.
 
     Raises:
         ValidationError: The target isn't a valid URL, or no public page has it.
@@ -118,7 +125,7 @@ def clean_target(target: str) -> str:
         return target
     # Browsers treat a backslash like a slash, so "/\\host" is a URL of another site.
     if target.startswith("/") and not target.startswith("//") and "\\" not in target:
-        return _clean_path(target)
+        return _clean_path(target, resolve_address)
     try:
         if target.startswith(MAIL):
             validate_email(target.removeprefix(MAIL))
@@ -133,13 +140,13 @@ def clean_target(target: str) -> str:
     return target
 
 
-def _clean_path(path: str) -> str:
+def _clean_path(path: str, resolve_address: ResolveAddress) -> str:
     """Return the stored form of a path on this site.
 
     Raise ValidationError if the path could be the URL of a page, but no public page has this URL.
     """
     if "?" not in path and "#" not in path:
-        if (node := stored_nodes.resolve_address(path)) and not node.content_type.is_file:
+        if (node := resolve_address(path)) and not node.content_type.is_file:
             return f"{NODE_PREFIX}{node.pk}"
         try:
             is_page = resolve(path).url_name == "node"

@@ -18,12 +18,13 @@ from nodes.actions.bulk import (
 from nodes.actions.create import CreateNode, Duplicate
 from nodes.actions.drafts import DiscardDraft, PublishDraft, SaveDraft, ScheduleDraft, UnscheduleDraft
 from nodes.actions.order import Order, PlaceNextTo, SortByName
-from nodes.actions.redirect import DeleteRedirect, SaveRedirect
+from nodes.actions.redirect import AddRedirects, DeleteRedirect, SaveRedirect
 from nodes.actions.save import Move, Publish, SaveNode, Schedule, Unpublish
 from nodes.actions.tag import ChangeTag, Tag
 from nodes.actions.trash import Delete, Restore, Trash
 
 __all__ = [
+    "AddRedirects",
     "SelectedNode",
     "ChangeTag",
     "CreateNode",

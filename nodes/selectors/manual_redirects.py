@@ -1,7 +1,7 @@
 """Queries for the redirects that editors have added. For the former URLs of nodes, see `stored_nodes`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -41,10 +41,15 @@ def get(url: str) -> Redirect | None:
     return read_document(MANUAL_REDIRECTS, database()[MANUAL_REDIRECTS].find_one({"_id": url}), _redirect)
 
 
+def get_all(urls: Iterable[str]) -> dict[str, Redirect]:
+    """Return the redirects from normalized URLs, keyed by URL."""
+    stored = database()[MANUAL_REDIRECTS].find({"_id": {"$in": list(urls)}})
+    return {redirect.url: redirect for redirect in read_documents(MANUAL_REDIRECTS, stored, _redirect)}
+
+
 def find(url: str) -> Redirect | None:
     """Return the redirect from a normalized URL. If there is none, return the redirect from the URL without its query."""
-    stored = database()[MANUAL_REDIRECTS].find({"_id": {"$in": [url, path_of(url)]}})
-    found = {redirect.url: redirect for redirect in read_documents(MANUAL_REDIRECTS, stored, _redirect)}
+    found = get_all([url, path_of(url)])
     return found.get(url) or found.get(path_of(url))
 
 

@@ -4,7 +4,7 @@ Code for editors uses nodes.access instead.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -15,7 +15,7 @@ from bson.errors import InvalidId
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
 from marginalia.mongo.reading import read_document, read_with_hint
-from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of, keys_of
+from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of, keys_of, node_filter
 from nodes.content import NEWEST, PHOTOS, registry
 from nodes.models import File, Node, Photo, tree, version_cache
 from nodes.models.dependencies import note_node, note_texts, on_lists
@@ -75,6 +75,38 @@ def front_page(sections: Tree, moment: datetime) -> Node | None:
     """Return the live page at the top level with the slug `home`, or None if there isn't one or it is a section."""
     node = None if sections.child(None, HOME) else find(None, HOME, moment)
     return node if node and is_public(node, sections, moment) else None
+
+
+@on_lists
+def live_at(sections: Tree, paths: Iterable[str], moment: datetime) -> dict[str, Node | Photo]:
+    """Return the public nodes and photos that currently have these paths, without their text, keyed by path.
+
+    Unlike `resolve`, the function ignores former paths, and needs two queries for any number of paths.
+    """
+    asked: dict[tuple[ObjectId | None, str], list[str]] = {}
+    for path in paths:
+        *above, slug = [slugs.normalized(part) for part in path.split("/")]
+        section = sections.resolve("/".join(above))
+        if section or not above:
+            asked.setdefault((section.id if section else None, slug), []).append(path)
+    found = (node for node in _at_places(sections, asked, moment) if is_public(node, sections, moment))
+    return {path: node for node in found for path in asked[node.metadata.parent_id, node.metadata.slug]}
+
+
+def _at_places(
+    sections: Tree, places: Iterable[tuple[ObjectId | None, str]], moment: datetime
+) -> Iterator[Node | Photo]:
+    """Yield the nodes and photos with these sections and slugs."""
+    by_section: dict[ObjectId | None, list[str]] = {}
+    for section_id, slug in places:
+        by_section.setdefault(section_id, []).append(slug)
+    galleries = {s for s in by_section if s and sections.sections[s].content_type.lists == PHOTOS}
+    for home, section_ids in ((NODES, by_section), (ASSET_FILES, galleries)):
+        if not section_ids:
+            continue
+        at = [{"metadata.parent_id": s, "metadata.slug": {"$in": by_section[s]}} for s in section_ids]
+        documents = database()[home].find({"$or": at, **node_filter(home)}, for_readers(FIELDS[home], moment))
+        yield from readable_nodes(home, documents)
 
 
 # The paths of photos in the library, and of files. They contain the id.

@@ -1,13 +1,14 @@
 """Store the redirects that editors add, and count how often readers use them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from bson import ObjectId
 from pymongo import UpdateOne
-from pymongo.errors import DuplicateKeyError
+from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from marginalia.mongo.clock import now
-from marginalia.mongo.connection import database
+from marginalia.mongo.connection import database, non_duplicate_errors
 from nodes.collections import MANUAL_REDIRECTS
 from nodes.errors import RedirectChanged
 from nodes.types import Actor
@@ -25,7 +26,7 @@ def save(actor: Actor, url: str, target: str, seen: ObjectId | None) -> None:
     Raises:
         RedirectChanged: Someone else has changed, added or deleted the redirect.
     """
-    fields = {"target": target, "nonce": ObjectId(), "saved_at": now(), "saved_by": actor.as_document()}
+    fields = _fields(actor, target)
     if seen is not None:
         if not database()[MANUAL_REDIRECTS].update_one({"_id": url, "nonce": seen}, {"$set": fields}).matched_count:
             raise RedirectChanged(url)
@@ -34,6 +35,27 @@ def save(actor: Actor, url: str, target: str, seen: ObjectId | None) -> None:
         database()[MANUAL_REDIRECTS].insert_one({"_id": url, **fields})
     except DuplicateKeyError as error:
         raise RedirectChanged(url) from error
+
+
+def add_all(actor: Actor, targets: Mapping[str, str]) -> set[str]:
+    """Store new redirects. `targets` contains the target of each normalized URL.
+
+    Return the URLs from which someone else has added a redirect. These redirects aren't changed.
+    """
+    documents = [{"_id": url, **_fields(actor, target)} for url, target in targets.items()]
+    if not documents:
+        return set()
+    try:
+        database()[MANUAL_REDIRECTS].insert_many(documents, ordered=False)
+    except BulkWriteError as error:
+        if non_duplicate_errors(error):
+            raise
+        return {str(documents[failure["index"]]["_id"]) for failure in error.details["writeErrors"]}
+    return set()
+
+
+def _fields(actor: Actor, target: str) -> dict[str, Any]:
+    return {"target": target, "nonce": ObjectId(), "saved_at": now(), "saved_by": actor.as_document()}
 
 
 def delete(url: str, seen: ObjectId) -> None:

@@ -3,14 +3,18 @@
 import re
 
 import pytest
+from bson import ObjectId
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from cms.testing import build
+from cms.testing.build import PAST
 from cms.testing.editors import fields
 from nodes.collections import MANUAL_REDIRECTS, NODES
 from nodes.selectors import manual_redirects
+from nodes.services import manual_redirects as services
 from nodes.services import redirect_hits
 from tests.support.commands import explain, stages
+from tests.support.nodes import photo_build
 
 LIST = "/admin/redirects/"
 ADD = "/admin/redirects/add/"
@@ -245,6 +249,70 @@ class TestImport:
     )
     def test_unusable_files_are_refused(self, ann, content, reason):
         assert reason in errors(self.send(ann, content))
+
+    def test_lines_that_lead_back_to_each_other_are_refused(self, ann, mongo):
+        text = "/a,/b?x=1\n/b,/c?x=1\n/c,/a?x=1\n"
+        checked = self.send(ann, text.encode()).context["problems"]
+        assert [(line.number, line.problem) for line in checked] == [
+            (3, "This redirect would lead back to “/c”."),
+        ]
+        ann.client.post(IMPORT, {"text": text, "import": "x"})
+        assert sorted(mongo[MANUAL_REDIRECTS].distinct("_id")) == ["/a", "/b"]
+
+    def test_urls_with_a_page_or_another_redirect_are_refused(self, ann, page):
+        folder = build.node("folder", "folder")
+        build.node(slug="inside", parent=folder, title="Inside")
+        add(ann, "/old", "/new")
+        text = "/NEW,https://example.org/\n/folder/inside/,/new\n/old,https://example.org/\nhttps://a.example/folder,/new\n"
+        problems = [line.problem for line in self.send(ann, text.encode()).context["problems"]]
+        assert problems == [
+            "There is a page at “/new”. Move or unpublish this page first.",
+            "There is a page at “/folder/inside”. Move or unpublish this page first.",
+            "“/old” already redirects to /new.",
+            "There is a page at “/folder”. Move or unpublish this page first.",
+        ]
+
+    def test_targets_follow_their_pages(self, ann, page, client):
+        build.save(page, build.nonce(page), slug="newer")
+        gallery = photo_build.gallery("gallery")
+        photo_build.upload(gallery, name="lake.jpg")
+        text = "/one,/new\n/two,/NEWER/\n/three,/gallery/lake\n/four,/\n"
+        assert ann.client.post(IMPORT, {"text": text, "import": "x"}).status_code == 302
+        targets = {
+            url: redirect.target for url, redirect in manual_redirects.get_all(["/one", "/two", "/three"]).items()
+        }
+        assert targets == {"/one": f"node:{page}", "/two": f"node:{page}", "/three": "/gallery/lake"}
+        assert client.get("/one")["Location"] == "/newer"
+
+    def test_redirect_added_meanwhile_is_not_replaced(self, ann, mongo, monkeypatch):
+        def add_first(actor, targets):
+            mongo[MANUAL_REDIRECTS].insert_one(
+                {"_id": "/one", "target": "/x", "nonce": ObjectId(), "saved_at": PAST, "saved_by": actor.as_document()}
+            )
+            return add_all(actor, targets)
+
+        add_all = services.add_all
+        monkeypatch.setattr(services, "add_all", add_first)
+        text = "/one,/new\n/two,/new\n"
+        (problem,) = ann.client.post(IMPORT, {"text": text, "import": "x"}).context["problems"]
+        assert (problem.number, "Someone else has just changed" in problem.problem) == (1, True)
+        assert [(d["_id"], d["target"][:5]) for d in mongo[MANUAL_REDIRECTS].find().sort("_id")] == [
+            ("/one", "/x"),
+            ("/two", "node:"),
+        ]
+
+    def test_number_of_commands_does_not_depend_on_the_number_of_lines(self, ann, commands):
+        sent = []
+        for first, count in ((0, 2), (100, 40)):
+            text = "".join(
+                f"/old-{n},/new\n/archive/{n}.html,https://example.org/\n" for n in range(first, first + count)
+            )
+            with commands.recorded() as log:
+                self.send(ann, text.encode())
+            with commands.recorded() as import_log:
+                ann.client.post(IMPORT, {"text": text, "import": "x"})
+            sent.append((len(log.sent), len(import_log.sent)))
+        assert sent[0] == sent[1]
 
     def test_repeated_import_changes_nothing(self, ann, mongo):
         ann.client.post(IMPORT, {"text": "/one,/new\n", "import": "x"})
