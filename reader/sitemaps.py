@@ -17,7 +17,7 @@ from nodes.models import tree
 from nodes.models.tree import Tree
 from nodes.selectors import stored_nodes
 from nodes.selectors.listing import BEGINNING
-from reader.selectors import bylines, sitemap
+from reader.selectors import bylines, sitemap, tag_counts
 
 XML = "application/xml; charset=utf-8"
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -70,7 +70,10 @@ def _with_routes(type: str, url: str, changed: datetime) -> Iterator[tuple[str, 
 
 
 def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
-    """Yield the path and last change of the front page, of all live sections, and of authors without an author page."""
+    """Yield the path and last change of the front page, of all live sections, and of pages that list other pages.
+
+    These are the list of tags, and the lists of the posts of authors without an author page.
+    """
     sections = tree.current()
     newest = sitemap.newest_by_section(sections, moment)
     posts = (
@@ -85,6 +88,8 @@ def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
             section = sections.sections[section_id]
             changed = max(section.updated, newest.get(section_id, BEGINNING))
             yield from _with_routes(section.type, sections.url(section.parent_id, section.slug), changed)
+    if tag_counts.count_tags(sections, moment):
+        yield reverse("tags"), None
     # Authors who have an author page are skipped, because these pages are already in the sitemap.
     pages = bylines.pages(sections, moment)
     for slug, (_name, published) in sorted(bylines.authors(sections, moment).items()):

@@ -381,7 +381,7 @@ class TestSitemap:
     def test_sitemap_lists_every_live_url_once(self, client, blog):
         post(blog, "红楼梦", 2021, 1, 1)
         post(blog, "b", 2021, 1, 2)
-        node(slug="page")
+        node(slug="page", tags=["ink"])
         node(slug="draft", published=None)
         hidden = node("folder", "hidden", published=None)
         node(slug="inside", parent=hidden)
@@ -399,6 +399,7 @@ class TestSitemap:
                 "/gallery",
                 "/gallery/lake",
                 "/author/ann",
+                "/tag",
             )
         )
         for address in found:
