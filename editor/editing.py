@@ -1,6 +1,6 @@
 """The views that create and change a node. If a save fails, the form is shown again, and no typed text is lost."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -62,7 +62,10 @@ def add(request: HttpRequest) -> HttpResponse:
     if not chosen.is_installed:
         if not any(access.may_create(request.user, type.type_name) for type in content.types()):
             raise PermissionDenied
-        types = [type for type in content.types() if access.may_add(request.user, type.type_name)]
+        types = [type for type in content.types_to_write() if access.may_add(request.user, type.type_name)]
+        # The type that the user wrote last comes first, unless it is a section.
+        last = {row.node.metadata.type for row in _last_written(request.user, 1)}
+        types.sort(key=lambda type: type.is_section or type.type_name not in last)
         return render_page(request, "choose_type", _("Add"), types=types, section=request.GET.get("section", ""))
     type = chosen.type_name
     if not access.may_create(request.user, type):
@@ -85,13 +88,18 @@ def _last_section(user: Any, type: str) -> dict[str, Any]:
 
     Only the newest pages are searched. If none of them has this type, the form proposes the first section.
     """
-    rows = lists.page(Filters(author=user.pk), now(), size=NEWEST).rows
+    rows = _last_written(user, NEWEST)
     return next(({"section": row.node.metadata.parent_id} for row in rows if row.node.metadata.type == type), {})
+
+
+def _last_written(user: Any, size: int) -> Sequence[lists.Row]:
+    """Return the rows of the pages that `user` wrote and that were changed last."""
+    return lists.page(Filters(author=user.pk), now(), size=size).rows
 
 
 def _show_missing_section(request: HttpRequest, type: str) -> HttpResponse:
     """Offer to add a section that can contain nodes of `type`."""
-    types = [section for section in content.types() if content.may_hold(section.type_name, type)]
+    types = [section for section in content.types_to_write() if content.may_hold(section.type_name, type)]
     types = [section for section in types if access.may_add(request.user, section.type_name)]
     return render_page(request, "choose_type", _("Add a section first"), types=types, wanted=content.get(type))
 

@@ -34,7 +34,7 @@ from nodes.content.base import (
     upgrade,
 )
 from nodes.content.declared_fields import MarkdownField
-from nodes.content.registry import CONTENT, TOP_LEVEL, get, may_hold, register, types, unregister
+from nodes.content.registry import CONTENT, TOP_LEVEL, get, may_hold, register, types, types_to_write, unregister
 from nodes.content.routes import route
 from nodes.content.shipped import (
     FILE,
@@ -85,6 +85,7 @@ __all__ = [
     "register",
     "route",
     "types",
+    "types_to_write",
     "unregister",
     "upgrade",
 ]

@@ -57,6 +57,15 @@ def types() -> tuple[type[Content], ...]:
     return tuple(_types.values())
 
 
+def types_to_write() -> tuple[type[Content], ...]:
+    """Return the types of nodes that people write, in the order in which forms offer them.
+
+    People write posts more often than pages, and pages more often than sections. Folders come last.
+    """
+    written = (type for type in types() if not type.is_file)
+    return tuple(sorted(written, key=lambda type: (type.is_section, not type.is_dated, type.type_name == TOP_LEVEL)))
+
+
 def duplicates() -> tuple[type[Content], ...]:
     """Return the classes that were registered under the name of another type."""
     return tuple(_duplicates)

@@ -330,3 +330,19 @@ def test_inserts_refuse_long_pasted_text_without_cutting_it(editor):
 
 def test_invisible_lines_are_dropped():
     assert LinesField(forms.CharField(max_length=80)).clean("a\n\u200b\n\u2800\u3164\n \nb") == ["a", "b"]
+
+
+def test_choice_of_types_begins_with_the_last_used_one_and_ends_with_folders(mongo, editor):
+    ann = editor()
+
+    def offered() -> list[str]:
+        return [type.type_name for type in ann.client.get("/admin/nodes/node/add/").context["types"]]
+
+    node("blog", "blog")
+    types = offered()
+    assert (types[0], types[-1]) == ("blog-entry", "folder")
+    ann.send(ADD, ann.open(ADD), title="Page")
+    assert offered() == ["basic-page", *(name for name in types if name != "basic-page")]
+    add_folder = "/admin/nodes/node/add/?type=folder"
+    ann.send(add_folder, ann.open(add_folder), title="Folder")
+    assert (offered()[0], offered()[-1]) == ("blog-entry", "folder")
