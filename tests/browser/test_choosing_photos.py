@@ -103,7 +103,7 @@ def test_uploaded_photos_are_added_to_the_chosen_photos(ann):
     expect(upload_dialog.locator("[name=alt]")).to_have_count(2)
     for alt in upload_dialog.locator("[name=alt]").all():
         alt.fill("Boats")
-    upload_dialog.get_by_role("button", name="Add photos").click()
+    upload_dialog.get_by_role("button", name="Upload photos").click()
     expect(chooser(ann)).to_contain_text("Chosen photos: 3")
     expect(chooser(ann).get_by_role("checkbox", checked=True)).to_have_count(3)
     ann.get_by_role("button", name="Insert as gallery").click()
@@ -136,7 +136,7 @@ def test_field_with_photos_shows_and_changes_them(ann):
     form.get_by_role("button", name="Choose photos").click()
     expect(chooser(ann)).to_contain_text("Chosen photos: 1")
     chooser(ann).get_by_role("checkbox", name="Photo 2").click()
-    ann.get_by_role("button", name="Use photos").click()
+    ann.get_by_role("button", name="Choose photos").click()
     expect(form.get_by_role("img")).to_have_count(2)
     form.get_by_role("button", name="Insert").click()
     expect(ann.locator("#id_text")).to_have_value(f"::gallery{{photos={refs[2]},{refs[0]}}}")

@@ -108,7 +108,7 @@ def test_picture_in_the_text_is_uploaded_to_its_place(writing):
     dialog = writing.locator("#picture-dialog")
     expect(dialog).to_be_visible()
     dialog.locator("[name=alt]").fill("A dot")
-    dialog.locator("[value=insert]").click()
+    dialog.locator("[value=upload]").click()
     expect(dialog).to_be_hidden()
     text = writing.locator("#id_text")
     value = writing.wait_for_function(

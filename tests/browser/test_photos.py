@@ -94,7 +94,7 @@ def test_ten_pictures_dropped_into_a_text_keep_their_order(browsing, account):
     page.get_by_role("button", name="Photo", exact=True).click()
     sent = [{"name": f"{name}.jpg", "mimeType": "image/jpeg", "buffer": pictures.jpeg()} for name in ("one", "two")]
     page.set_input_files("#photo-picker input[type=file]", sent)
-    dialog = page.get_by_role("dialog", name="Insert photos")
+    dialog = page.get_by_role("dialog", name="Upload photos")
     expect(dialog.locator(".photo-row")).to_have_count(2)
     dialog.get_by_role("button", name="Cancel").click()
     page.get_by_role("dialog", name="Choose photos").get_by_role("button", name="Cancel").click()
@@ -104,11 +104,11 @@ def test_ten_pictures_dropped_into_a_text_keep_their_order(browsing, account):
     expect(rows).to_have_count(11)
     for number, row in enumerate(rows.all()):
         row.get_by_label("Alternative text").fill(f"Lake {number}" if number != 7 else "")
-    dialog.get_by_role("button", name="Insert").click()
+    dialog.get_by_role("button", name="Upload photos").click()
     expect(dialog.locator(".photo-row.done")).to_have_count(10)
     expect(rows.nth(5)).to_contain_text("This is a web page, not a photo")
     rows.nth(5).get_by_role("button", name="Skip").click()
-    dialog.get_by_role("button", name="Insert").click()
+    dialog.get_by_role("button", name="Upload photos").click()
     expect(dialog).to_be_hidden()
     written = re.findall(r"!\[(.*?)\]\(photo:([0-9a-f]{24})\)", page.input_value("#id_text"))
     assert [words for words, _id in written] == [f"Lake {n}" if n != 7 else "" for n in (0, 1, 2, 3, 4, 6, 7, 8, 9, 10)]
@@ -155,8 +155,8 @@ def test_cancelled_pictures_are_not_uploaded(browsing, account):
     gallery("pictures")
     page.goto(f"/admin/nodes/node/{node(text='Before.')}/change/")
     page.locator(".cm-content").click()
-    dialog = page.get_by_role("dialog", name="Insert photos")
-    insert = dialog.get_by_role("button", name="Insert")
+    dialog = page.get_by_role("dialog", name="Upload photos")
+    insert = dialog.get_by_role("button", name="Upload photos")
 
     def begin(files):
         """Drop files and press the button. The uploads are held, two at a time."""
@@ -279,7 +279,7 @@ def test_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
     dialog = page.locator("#picture-dialog")
     expect(dialog).to_be_visible()
     dialog.locator("[name=alt]").fill("A lake [at] night")
-    dialog.locator("[value=insert]").click()
+    dialog.locator("[value=upload]").click()
     expect(dialog).to_be_hidden()
     expect(page.locator("#id_text")).to_have_value(
         re.compile(r"Before\.\n\n!\[A lake \\\[at\\\] night\]\(photo:[0-9a-f]{24}\)")

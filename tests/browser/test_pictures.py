@@ -43,7 +43,7 @@ def test_picture_of_a_page_is_chosen_uploaded_and_removed(ann):
     ann.evaluate(GIVE, [".field-picture", "drop", [given("new.png", pictures.png(), "image/png")]])
     dialog = ann.locator("#picture-dialog")
     dialog.locator("[name=alt]").first.fill("Harbour")
-    dialog.get_by_role("button", name="Use photo").click()
+    dialog.get_by_role("button", name="Upload photos").click()
     expect(dialog).to_be_hidden()
     expect(ann.locator("#id_picture")).to_have_value(re.compile("^photo:[0-9a-f]{24}$"))
     expect(ann.locator("#id_text")).to_have_value("Before.")

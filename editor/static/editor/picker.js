@@ -304,7 +304,7 @@ class Picker {
       for (const photo of photos.values()) this.#add(photo);
       this.#load();
     };
-    describePictures(files, { done, label: "add" });
+    describePictures(files, { done });
   }
 
   /** @param {KeyboardEvent} event */

@@ -19,10 +19,9 @@ const SMALL = 320;
 const dialog = find(document, "#picture-dialog", HTMLDialogElement);
 /**
  * What to do with the photos. `take` receives the first photo. `done` receives all photos when the dialog is closed, except
- * for pictures that weren't uploaded. `label` is the button's label, "take" or "add". By default, it is "Insert".
+ * for pictures that weren't uploaded.
  *
- * @typedef {{ take?: ((photo: any) => void) | null, done?: ((photos: Map<File, any>) => void) | null,
- *   label?: "take" | "add" }} Options
+ * @typedef {{ take?: ((photo: any) => void) | null, done?: ((photos: Map<File, any>) => void) | null }} Options
  */
 /** @type {(files: File[], options: Options) => void} */
 let open = () => {};
@@ -73,8 +72,7 @@ function setUp(dialog) {
   const form = /** @type {HTMLFormElement} */ (dialog.querySelector("form"));
   const list = /** @type {HTMLElement} */ (dialog.querySelector(".photo-rows"));
   const blank = /** @type {HTMLTemplateElement} */ (dialog.querySelector("template"));
-  const submit = /** @type {HTMLButtonElement} */ (form.querySelector("[value=insert]"));
-  const inserting = submit.textContent;
+  const submit = /** @type {HTMLButtonElement} */ (form.querySelector("[value=upload]"));
   const token = find(document, "[name=csrfmiddlewaretoken]", HTMLInputElement)?.value ?? "";
   /** @type {Row[]} */
   let rows = [];
@@ -133,10 +131,9 @@ function setUp(dialog) {
     return undefined;
   };
 
-  open = (files, { take = null, done = null, label = take ? "take" : undefined }) => {
+  open = (files, { take = null, done = null }) => {
     receive = take;
     finish = done;
-    submit.textContent = (label ? submit.dataset[label] : inserting) ?? "";
     rows = files.map((file) => ({
       file,
       item: /** @type {HTMLElement} */ (blank.content.firstElementChild?.cloneNode(true)),
