@@ -21,6 +21,8 @@ def test_dropped_files_are_uploaded_and_replaced(browsing, account):
     expect(results.nth(0)).to_contain_text("programme")
     expect(results.nth(0)).to_contain_text("done")
     expect(results.nth(1)).to_contain_text("This file is empty")
+    expect(page.locator("#result_list")).to_contain_text("programme")
+    expect(page.locator(".paginator")).to_have_text("1 in total")
     results.nth(0).get_by_role("link").click()
     expect(page.locator(".photo-facts")).to_contain_text("application/pdf")
     page.evaluate(GIVE, [".photo-drop", "drop", [given("notes.txt", b"Notes", "text/plain")]])

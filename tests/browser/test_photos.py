@@ -33,11 +33,11 @@ def test_dropped_files_are_uploaded_with_a_result_each(browsing, account):
     expect(results.nth(0)).to_contain_text("done")
     expect(results.nth(1)).to_contain_text("This is a web page, not a photo")
     expect(results.nth(2).locator("img")).to_be_visible()
+    expect(page.locator(".photo-grid li")).to_have_count(2)
+    expect(page.locator(".paginator")).to_have_text("2 in total")
     places = {d["metadata"]["parent_id"] for d in database()["cms.assets.files"].find()}
     assert places == {second}
     assert first not in places
-    page.goto("/admin/nodes/photo/")
-    expect(page.locator(".photo-grid li")).to_have_count(2)
     expect(page.locator(".photo-grid img").first).to_have_js_property("complete", True)
 
 

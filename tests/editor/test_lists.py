@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from bson import ObjectId
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
 
 from cms.testing.build import EDITOR, PAST, node, nonce, stored
 from cms.testing.editors import fields
@@ -84,8 +84,20 @@ def test_empty_list_says_what_to_do(mongo, editor):
         (PHOTOS, "There are no photos yet. Upload the first photo above.", "No photos match all these filters."),
         (FILES, "There are no files yet. Upload the first file above.", "No files match all these filters."),
     ):
-        assert empty in client.get(address).content.decode()
+        assert empty in " ".join(client.get(address).content.decode().split())
         assert filtered in client.get(address, {"state": "live"}).content.decode()
+
+
+def test_empty_list_offers_no_form_that_the_user_does_not_have(mongo, editor):
+    reader = editor("reader", is_superuser=False)
+    reader.user.user_permissions.set(Permission.objects.filter(codename__in=["view_photo", "view_node"]))
+    for address, empty in ((PHOTOS, "There are no photos yet."), (FILES, "There are no files yet.")):
+        html = reader.client.get(address).content.decode()
+        assert empty in html
+        assert "above" not in html
+    html = reader.client.get(LIST).content.decode()
+    assert "There are no pages yet." in html
+    assert "Press Add" not in html
 
 
 def test_each_filter_in_use_has_a_chip_that_removes_it(site, editor):

@@ -173,7 +173,10 @@ function setUpUploads(form) {
     for (const button of describer?.querySelectorAll(".submit-row [type=submit]") ?? []) {
       /** @type {HTMLButtonElement} */ (button).disabled = running > 0;
     }
-    if (!running && anyDone && "reload" in words) reload();
+    if (running || !anyDone) return;
+    if ("reload" in words) reload();
+    // The list below the form shows the new files.
+    else document.dispatchEvent(new Event("uploaded"));
   };
   const action = () => (gallery ? uploadUrl(words.action ?? "", gallery.value) : form.action);
   /** @param {FileList | null | undefined} files */
