@@ -16,7 +16,7 @@ from django.utils.translation import get_language, gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from cms.accounts import invitations, roles
+from cms.accounts import invitations, people, roles
 from cms.accounts.forms import AccountForm, InvitationForm
 from marginalia.comments.admin.lists import CheckedLists
 from nodes import links
@@ -30,20 +30,9 @@ class RolesField(forms.ModelMultipleChoiceField):
         return f"{group.name}: {description}" if description else group.name
 
 
-class RoleFilter(admin.RelatedFieldListFilter):
-    """A filter by group, named like the roles in the rest of the interface."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.title = gettext("role")
-
-
-class AccountAdmin(CheckedLists, UserAdmin):
+class AccountAdmin(UserAdmin):
     """The admin pages for accounts. Accounts are added by inviting people."""
 
-    list_title = _("People")
-    list_display = ("username", "state", "name", "email")
-    list_filter = ("is_active", ("groups", RoleFilter))
     form = AccountForm
     add_form = InvitationForm
     filter_horizontal = ()
@@ -82,18 +71,6 @@ class AccountAdmin(CheckedLists, UserAdmin):
         view = self.admin_site.admin_view(require_POST(self.send_link_again))
         return [path("<id>/invitation/", view, name="auth_user_invitation"), *super().get_urls()]
 
-    @admin.display(description=_("Name"), ordering="first_name")
-    def name(self, user: User) -> str:
-        """Return the name that readers see, or "" if the account has none."""
-        return user.get_full_name()
-
-    @admin.display(description=_("State"))
-    def state(self, user: User) -> str:
-        """Return whether a person can log in."""
-        if not user.is_active:
-            return gettext("Inactive")
-        return gettext("Invited, not accepted yet") if invitations.is_invited(user) else gettext("Active")
-
     @admin.display(description=_("Password"))
     def password_link(self, user: User) -> str:
         """Return a link to the page for changing the password, or a button for inviting a person again.
@@ -121,6 +98,17 @@ class AccountAdmin(CheckedLists, UserAdmin):
         """Allow only superusers to give permissions that aren't part of a role."""
         more = () if request.user.is_superuser else ("is_superuser", "user_permissions")
         return (*super().get_readonly_fields(request, obj), *more)
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the list of people."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        shared = {**self.admin_site.each_context(request), "opts": self.opts, **(extra_context or {})}
+        return people.people_list(request, {**shared, "has_add_permission": self.has_add_permission(request)})
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Propose the role that most invited people get."""
+        return {"groups": Group.objects.filter(name=roles.MOST_COMMON), **super().get_changeform_initial_data(request)}
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None) -> Any:
         """Invite a person."""

@@ -7,7 +7,7 @@ PASSWORD_RESET_TIMEOUT seconds, and only until the account's password, email add
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.contrib.auth.hashers import make_password
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX, make_password
 from django.contrib.auth.models import User
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.core.mail import EmailMessage
@@ -23,6 +23,10 @@ from nodes.models import stored_site
 
 # Email backends that deliver no email. The administrator has to pass on the link.
 UNDELIVERED = {f"django.core.mail.backends.{name}.EmailBackend" for name in ("console", "dummy")}
+
+
+# The condition for accounts whose invitation hasn't been accepted yet, as in `is_invited`.
+INVITED = Q(password__startswith=UNUSABLE_PASSWORD_PREFIX, last_login__isnull=True)
 
 
 class _TokenGenerator(PasswordResetTokenGenerator):

@@ -29,7 +29,7 @@ def test_person_is_invited_and_signs_the_first_post_by_keyboard(browsing, accoun
     root.keyboard.press("Enter")
     link = root.locator(".messagelist code")
     expect(link).to_be_visible()
-    expect(root.get_by_role("row", name="ada@example.org")).to_contain_text("Invited, not accepted yet")
+    expect(root.get_by_role("row", name="ada@example.org")).to_contain_text("Invited")
 
     ada, sent = browsing(), []
     ada.on("request", lambda request: sent.append(request.all_headers().get("referer", "")))
@@ -49,6 +49,20 @@ def test_person_is_invited_and_signs_the_first_post_by_keyboard(browsing, accoun
     expect(ada).to_have_url(re.compile("/change/"))
     ada.goto("/admin/nodes/node/")
     expect(ada.get_by_role("main")).to_contain_text("Ada Lindqvist")
+
+
+def test_author_is_invited_in_four_steps(browsing, account):
+    root = browsing(account("root"))
+    root.goto("/admin/")
+    root.locator(".rail").get_by_text("Settings", exact=True).click()
+    root.get_by_role("link", name="People").click()
+    root.get_by_role("link", name="Invite").click()
+    expect(root.get_by_label("Email address:")).to_be_focused()
+    root.keyboard.type("ada@example.org")
+    root.keyboard.press("Enter")
+    row = root.get_by_role("row", name="ada@example.org")
+    expect(row).to_contain_text("Authors")
+    expect(row).to_contain_text("Invited")
 
 
 def test_enter_saves_the_account_and_the_button_creates_a_new_link(browsing, account, settings):

@@ -48,6 +48,11 @@ def accept(path: str, name: str = "Ada Lindqvist", password: str = PASSWORD, cli
     return (client or Client()).post(path, sent)
 
 
+def state_of(client: Client, username: str) -> str:
+    """Return the state of an account in the list of people."""
+    return next(p.state[0] for p in client.get(PEOPLE).context["people"] if p.user.username == username)
+
+
 @pytest.fixture
 def root(mongo) -> Client:
     client = Client()
@@ -78,7 +83,7 @@ def test_invited_person_sets_a_name_and_password(root):
     ada = User.objects.get(email="ada@example.org")
     assert (ada.username, ada.is_staff, ada.is_superuser) == ("ada@example.org", True, False)
     assert [group.name for group in ada.groups.all()] == ["Authors"]
-    assert "Invited, not accepted yet" in root.get(PEOPLE).content.decode()
+    assert state_of(root, "ada@example.org") == "invited"
     path = emailed_path()
     (email,) = mail.outbox
     assert email.to == ["ada@example.org"]
@@ -89,7 +94,7 @@ def test_invited_person_sets_a_name_and_password(root):
     assert (answer.status_code, answer["Location"]) == (302, "/admin/")
     assert person.get("/admin/").status_code == 200
     assert Client().login(username="ada@example.org", password=PASSWORD)
-    assert "Invited, not accepted yet" not in root.get(PEOPLE).content.decode()
+    assert state_of(root, "ada@example.org") == "active"
 
 
 def test_first_change_is_signed_with_the_name(path):
