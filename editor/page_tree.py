@@ -114,14 +114,22 @@ def _level(
             "previous": previous,
             "following": following,
             "opens": bool(inside.nodes),
-            "pages": _counted(inside.nodes, ngettext("%(n)s page", "%(n)s pages", inside.nodes)),
-            "photos": _counted(inside.photos, ngettext("%(n)s photo", "%(n)s photos", inside.photos)),
-            "files": _counted(inside.files, ngettext("%(n)s file", "%(n)s files", inside.files)),
             "level": _level(read, node.pk, contents, moment) if node.pk in read else None,
         }
-        rows.append(row)
+        rows.append(row | _counts(inside))
     query = {"section": section_id, "from": after} if section_id else {"from": after}
     return {"rows": rows, "more": f"?{urlencode(query)}" if after else ""}
+
+
+def _counts(inside: levels.Contents) -> dict[str, str]:
+    """Return the numbers of pages, photos and files in a section as texts, without zeros."""
+    if inside == levels.Contents():
+        return {}
+    return {
+        "pages": _counted(inside.nodes, ngettext("%(n)s page", "%(n)s pages", inside.nodes)),
+        "photos": _counted(inside.photos, ngettext("%(n)s photo", "%(n)s photos", inside.photos)),
+        "files": _counted(inside.files, ngettext("%(n)s file", "%(n)s files", inside.files)),
+    }
 
 
 def _counted(number: int, text: str) -> str:

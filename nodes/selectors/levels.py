@@ -15,7 +15,7 @@ from nodes.selectors import by_hand, lists
 from nodes.selectors.lists import COUNTED, Filters
 
 # Maximum number of nodes per page of a level.
-SIZE = 100
+SIZE = 50
 
 
 @dataclass(frozen=True)
