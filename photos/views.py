@@ -17,6 +17,7 @@ from photos.assets import contents, reader, renditions
 from photos.assets.blobs import SHOWN_TYPES, TEXT, UNKNOWN
 from photos.assets.errors import BadPicture
 from photos.assets.framing import WHOLE, Cut
+from photos.assets.renditions import Spec
 from photos.assets.responses import FOR_EVER, FOR_NOW, NO_STORE, REVALIDATED, FileRequest, plan_response
 from photos.assets.responses import File as FileResponse
 
@@ -141,8 +142,8 @@ def _find_file(
         copy_spec = requested
     except TooBusy:
         nearest = renditions.find_nearest(source, requested)
-        is_small = source.length <= MAX_INSTEAD_OF_COPY and detail.content_type in SUPPORTED_EVERYWHERE
-        if nearest is None and is_small and cut == WHOLE:
+        is_small = source.length <= MAX_INSTEAD_OF_COPY
+        if nearest is None and is_small and cut == WHOLE and _can_show(detail.content_type, requested):
             return source, original, False
         if nearest is None:
             raise
@@ -150,6 +151,13 @@ def _find_file(
     name = f"{detail.filename.rpartition('.')[0] or detail.filename}-{copy_spec.width}.{copy_spec.extension}"
     served = FileResponse(copy.length, str(copy.id), copy.uploaded, copy_spec.content_type, name)
     return copy, served, copy_spec == requested
+
+
+def _can_show(content_type: str, requested: Spec) -> bool:
+    """Return whether a client that asks for the copy `requested` can also show images of `content_type`."""
+    extensions = (requested.extension, *renditions.ALSO_SUPPORTED[requested.extension])
+    formats = {renditions.FORMATS[extension][1] for extension in extensions}
+    return content_type in SUPPORTED_EVERYWHERE | formats
 
 
 def send(

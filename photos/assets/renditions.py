@@ -33,6 +33,8 @@ FORMATS = {
     "webp": ("WEBP", "image/webp"),
     "jpg": ("JPEG", "image/jpeg"),
 }
+# The other formats that every client supports that asks for a format.
+ALSO_SUPPORTED = {"avif": ("webp", "jpg"), "webp": ("jpg",), "jpg": ()}
 # The formats of square copies. They are so small that AVIF would save little.
 SQUARE_FORMATS = ("webp", "jpg")
 PILLOW_NAMES = {
@@ -178,8 +180,9 @@ def get_or_make(source: StoredFile, content_type: str, spec: Spec) -> StoredFile
 def find_nearest(source: StoredFile, spec: Spec) -> tuple[StoredFile, Spec] | None:
     """Return the existing copy with the same aspect ratio and the nearest size, or None. Larger copies are preferred.
 
-    A JPEG is never replaced with another format, because the client may support only JPEG.
+    The copy has a format that the client supports, because it asked for this format or a newer one.
     """
+    extensions = (spec.extension, *ALSO_SUPPORTED[spec.extension])
     copies = database()[RENDITION_FILES].find(
         {"metadata.source": source.id, "metadata.locked": None}, {**PROJECTION, "metadata.spec": 1}
     )
@@ -189,7 +192,7 @@ def find_nearest(source: StoredFile, spec: Spec) -> tuple[StoredFile, Spec] | No
         size = _parse_size(text, None, WHOLE)
         other = replace(spec, width=size.width, extension=size.extension) if size else None
         # The copy must have the same aspect ratio, focal point, crop and rotation.
-        if other is None or str(other) != text or other.extension not in (spec.extension, "jpg"):
+        if other is None or str(other) != text or other.extension not in extensions:
             continue
         rank = other.width < spec.width, abs(other.width - spec.width), other.extension != spec.extension
         if best is None or rank < best[0]:

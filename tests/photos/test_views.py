@@ -234,6 +234,19 @@ def test_busy_decoder_sends_the_nearest_size_temporarily(client):
     audit()
 
 
+def test_webp_photo_is_sent_instead_of_copies_that_are_not_made_yet(client, monkeypatch):
+    photo = stored_photos.get(upload(gallery(), pictures.webp(), "lake.webp"))
+    monkeypatch.setattr(renditions, "_maker_slots", threading.BoundedSemaphore(1))
+    with renditions._maker_slots:
+        for extension in ("avif", "webp"):
+            answer = client.get(copy_path(photo, 320, extension))
+            assert (answer.status_code, answer.headers["Content-Type"]) == (200, "image/webp")
+            assert answer.headers["Cache-Control"] == "public, max-age=10"
+        # A browser that asks for JPEG may not support WebP.
+        assert client.get(copy_path(photo, 320)).status_code == 503
+    assert client.get(copy_path(photo, 320, "webp")).headers["Cache-Control"] != "public, max-age=10"
+
+
 def test_worker_renders_the_usual_sizes_after_the_upload(client, commands):
     photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((700, 500))))
     assert worker.work().name == "photos.copies"
