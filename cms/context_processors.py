@@ -73,7 +73,8 @@ def _look(request: HttpRequest) -> dict[str, Any]:
     settings = stored_site.current().settings
     light, dark = pictures.logos()
     icons = {name.replace("-", "_"): addresses.icon_path(light, name) for name in addresses.ICONS} if light else {}
-    files = {"sheet": look.stylesheet_url(settings), "fonts": fonts(settings, _theme(request))}
+    bundled = fonts(settings, _theme(request), shows_tagline=request.path == "/")
+    files = {"sheet": look.stylesheet_url(settings), "fonts": bundled}
     return {
         **files,
         "logo": light,

@@ -44,7 +44,7 @@ FONTS = {
 _BUNDLED = {"": ("serif", "sans"), "sans": ("sans",), "serif": ("serif",)}
 
 
-def fonts(settings: StoredSettings, theme: str = "") -> tuple[str, ...]:
+def fonts(settings: StoredSettings, theme: str = "", *, shows_tagline: bool = False) -> tuple[str, ...]:
     """Return the file names of the bundled fonts that are used at the top of pages with `theme`, or the site's theme."""
     theme = theme or settings.theme
     if theme == DOCUMENTATION and not settings.fonts:
@@ -52,7 +52,7 @@ def fonts(settings: StoredSettings, theme: str = "") -> tuple[str, ...]:
     bundled = _BUNDLED.get(settings.fonts, ())
     # The tagline uses the italic font. Without preloading, browsers would discover the font in the style sheet, one
     # round trip later.
-    is_slanted = settings.tagline and theme != DOCUMENTATION and settings.language[:2] not in ("zh", "ja")
+    is_slanted = shows_tagline and settings.tagline and theme != DOCUMENTATION and settings.language[:2] not in ("zh", "ja")
     return (*bundled, "serif-italic") if "serif" in bundled and is_slanted else bundled
 
 
