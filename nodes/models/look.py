@@ -52,7 +52,9 @@ def fonts(settings: StoredSettings, theme: str = "", *, shows_tagline: bool = Fa
     bundled = _BUNDLED.get(settings.fonts, ())
     # The tagline uses the italic font. Without preloading, browsers would discover the font in the style sheet, one
     # round trip later.
-    is_slanted = shows_tagline and settings.tagline and theme != DOCUMENTATION and settings.language[:2] not in ("zh", "ja")
+    is_slanted = (
+        shows_tagline and settings.tagline and theme != DOCUMENTATION and settings.language[:2] not in ("zh", "ja")
+    )
     return (*bundled, "serif-italic") if "serif" in bundled and is_slanted else bundled
 
 
