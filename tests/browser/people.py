@@ -1,10 +1,11 @@
 """People with browsers: their pages, the text they type, and the errors on their pages."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
 
 # Milliseconds after which a missing element fails the test. A busy machine may need long for a page.
 PATIENCE = 60_000
@@ -82,6 +83,21 @@ def write(page: Page, text: str) -> None:
     editor.locator(".cm-content").click()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(text)
+
+
+def drag_with_finger(page: Page, grip: Locator, target: Locator) -> Callable[[], None]:
+    """Drag an element to the upper edge of another one with a finger. Return a function that lifts the finger."""
+    touch = page.context.new_cdp_session(page)
+    start, end = grip.bounding_box(), target.bounding_box()
+    x, y = start["x"] + start["width"] / 2, start["y"] + start["height"] / 2
+
+    def send(type: str, *points: dict[str, float]) -> None:
+        touch.send("Input.dispatchTouchEvent", {"type": type, "touchPoints": points})
+
+    send("touchStart", {"x": x, "y": y})
+    for step in range(1, 6):
+        send("touchMove", {"x": x, "y": y + (end["y"] + 3 - y) * step / 5})
+    return lambda: send("touchEnd")
 
 
 def menu(page: Page) -> None:

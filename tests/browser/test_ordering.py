@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from cms.testing.build import node
 from nodes.selectors import by_hand
+from tests.browser.people import PHONE, drag_with_finger
 from tests.support.nodes.content import Chapter, Handbook, News, registered
 
 pytestmark = pytest.mark.slow
@@ -39,6 +40,23 @@ def test_rows_are_dragged_and_saved(browsing, account, book):
     ann.get_by_role("button", name="Save order").click()
     expect(ann.locator(".messagelist")).to_contain_text("The order was saved.")
     assert order(book) == "aebcd"
+
+
+def test_rows_are_dragged_with_a_finger(browsing, account, book):
+    ann = browsing(account("ann"), viewport=PHONE, has_touch=True)
+    ann.goto(f"/admin/nodes/node/{book}/order/")
+    expect(row(ann, "c").locator(".grip")).to_be_in_viewport()
+    lift = drag_with_finger(ann, row(ann, "c").locator(".grip"), row(ann, "b"))
+    expect(row(ann, "b")).to_have_class("drop-before")
+    expect(ann.locator(".dragged-label")).to_have_text("Chapter c")
+    lift()
+    expect(row(ann, "c").get_by_role("spinbutton")).to_have_value("2")
+    drag_with_finger(ann, row(ann, "b").locator(".grip"), row(ann, "a"))
+    ann.keyboard.press("Escape")
+    expect(ann.locator(".dragged-label")).to_have_count(0)
+    ann.get_by_role("button", name="Save order").click()
+    expect(ann.locator(".messagelist")).to_contain_text("The order was saved.")
+    assert order(book) == "acbde"
 
 
 def test_rows_are_ordered_without_scripts(browsing, account, book):

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from cms.testing.build import node, stored
 from nodes.selectors import by_hand, levels
-from tests.browser.people import PHONE
+from tests.browser.people import PHONE, drag_with_finger
 from tests.support.nodes.content import Chapter, Handbook, News, registered
 
 TREE = "/admin/nodes/node/tree/"
@@ -147,17 +147,10 @@ def test_pages_are_dragged(browsing, account, book):
 def test_pages_are_dragged_with_a_finger(browsing, account, book):
     ann = browsing(account("ann"), viewport=PHONE, has_touch=True)
     ann.goto(f"{TREE}?open={book}")
-    touch = ann.context.new_cdp_session(ann)
-    grip, target = handle(ann, "Chapter c").bounding_box(), row(ann, "Chapter a").bounding_box()
-    start = {"x": grip["x"] + 10, "y": grip["y"] + 10}
-    end = {"x": start["x"], "y": target["y"] + 3}
-    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [start]})
-    for step in range(1, 6):
-        point = {"x": start["x"], "y": start["y"] + (end["y"] - start["y"]) * step / 5}
-        touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
+    lift = drag_with_finger(ann, handle(ann, "Chapter c"), row(ann, "Chapter a"))
     expect(row(ann, "Chapter a")).to_have_class(re.compile("drop-before"))
-    expect(ann.locator(".tree-dragged")).to_have_text("Chapter c")
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(ann.locator(".dragged-label")).to_have_text("Chapter c")
+    lift()
     expect(ann.locator(".messagelist")).to_contain_text("“Chapter c” was moved.")
     assert order(book) == "cab"
     handle(ann, "Chapter c").tap()

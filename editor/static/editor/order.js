@@ -1,12 +1,23 @@
 // @ts-check
 // Lets editors move rows: by dragging their handles, with Alt and an arrow key, or with the buttons [data-move]. The
 // positions in the inputs are updated, and saved with the form.
-import { create } from "./dom.js";
+import { create, find } from "./dom.js";
+import { setUpDragging } from "./dragging.js";
+
+/**
+ * Return a row's title, or the text that was typed in it.
+ *
+ * @param {HTMLElement} row
+ */
+function rowLabel(row) {
+  /** @type {NodeListOf<HTMLInputElement>} */
+  const inputs = row.querySelectorAll("input[type=text]");
+  const typed = [...inputs].map(({ value, placeholder }) => value || placeholder);
+  return find(row, "a", HTMLElement)?.textContent ?? typed.find(Boolean) ?? "";
+}
 
 /** @param {HTMLElement} body */
 function setUp(body) {
-  /** @type {HTMLElement | null} */
-  let dragged = null;
   const status = create("p", { className: "visually-hidden" });
   status.setAttribute("role", "status");
   body.closest("table")?.after(status);
@@ -49,30 +60,15 @@ function setUp(body) {
     },
     true,
   );
-  body.addEventListener("dragstart", ({ target, dataTransfer }) => {
-    const row = target instanceof Element && target.matches(".grip") ? target.closest("tr") : null;
-    if (!row || !dataTransfer) return;
-    dragged = row;
-    row.classList.add("is-dragged");
-    dataTransfer.effectAllowed = "move";
-    dataTransfer.setData("text/plain", "");
-    dataTransfer.setDragImage(row, 0, 0);
+  setUpDragging(body, {
+    handle: ".grip",
+    row: "tr",
+    label: rowLabel,
+    drop(row, place, target) {
+      target[place === "before" ? "before" : "after"](row);
+      renumber();
+    },
   });
-  body.addEventListener("dragend", () => {
-    if (!dragged) return;
-    dragged.classList.remove("is-dragged");
-    dragged = null;
-    renumber();
-  });
-  body.addEventListener("dragover", (event) => {
-    const row = /** @type {HTMLElement} */ (event.target).closest("tr");
-    if (!dragged || !row) return;
-    event.preventDefault();
-    const { top, height } = row.getBoundingClientRect();
-    const isBelow = event.clientY > top + height / 2;
-    if (row !== dragged) row[isBelow ? "after" : "before"](dragged);
-  });
-  body.addEventListener("drop", (event) => event.preventDefault());
 }
 
 for (const body of document.querySelectorAll("[data-order]")) setUp(/** @type {HTMLElement} */ (body));

@@ -2,6 +2,7 @@
 // A dialog where editors choose photos from the library: one photo with a click, or several photos with a tray that shows
 // their order. It searches as they type, and new photos can be uploaded in it.
 import { containsFiles, create, fetchJson, find, pictureFiles } from "./dom.js";
+import { setUpDragging } from "./dragging.js";
 import { describePictures } from "./pictures.js";
 
 /**
@@ -56,7 +57,13 @@ class Tray {
     this.list = list;
     this.words = words;
     this.changed = changed;
-    this.#setUpDragging();
+    setUpDragging(list, {
+      handle: "li > :is(img, span)",
+      row: "li",
+      label: ({ title }) => title,
+      drop: (item, place, target) => target[place === "before" ? "before" : "after"](item),
+      isHorizontal: true,
+    });
   }
 
   /** The photos in the order of the list. */
@@ -97,7 +104,7 @@ class Tray {
   /** @param {Photo} photo */
   #item(photo) {
     const { words } = this;
-    const item = create("li", { draggable: true, title: photo.title });
+    const item = create("li", { title: photo.title });
     item.dataset.photo = photo.id;
     /**
      * @param {string} text
@@ -130,31 +137,6 @@ class Tray {
       button("›", words.later, (pressed) => move(pressed, true)),
     );
     return item;
-  }
-
-  #setUpDragging() {
-    const { list } = this;
-    /** @type {HTMLElement | null} */
-    let dragged = null;
-    list.addEventListener("dragstart", ({ dataTransfer, target }) => {
-      dragged = target instanceof Element ? target.closest("li") : null;
-      dragged?.classList.add("is-dragged");
-      if (!dataTransfer) return;
-      dataTransfer.effectAllowed = "move";
-      dataTransfer.setData("text/plain", "");
-    });
-    list.addEventListener("dragover", (event) => {
-      const item = event.target instanceof Element ? event.target.closest("li") : null;
-      if (!dragged || !item) return;
-      event.preventDefault();
-      const { left, width } = item.getBoundingClientRect();
-      if (item !== dragged) item[event.clientX > left + width / 2 ? "after" : "before"](dragged);
-    });
-    list.addEventListener("drop", (event) => event.preventDefault());
-    list.addEventListener("dragend", () => {
-      dragged?.classList.remove("is-dragged");
-      dragged = null;
-    });
   }
 }
 
