@@ -53,10 +53,13 @@ ACTS = {
 def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """List the saves of a node and its drafts, newest first.
 
-    Saves from one sitting share a row, unless the query contains ?each=.
+    Saves from one sitting share a row, unless the query contains ?each=. With ?with=, users choose the save that is
+    compared with this version.
     """
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     context = list_saves(request, node_id, editable.live.nonce, editable.node.metadata.type)
+    if "with" in request.GET:
+        context["compared"] = _version(node_id, request.GET["with"])
     may_publish = access.allowed(request.user, editable.node, PublishDraft.needs)
     return render_page(request, "history", _("History"), editable=editable, may_publish=may_publish, **context)
 
@@ -94,7 +97,7 @@ def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type:
         for sitting in sittings
     ]
     older = str(revisions[-1].version.nonce) if has_older else ""
-    return {"rows": rows, "older": older, "each": each, "after": after}
+    return {"rows": rows, "older": older}
 
 
 def _day(when: datetime, moment: datetime) -> str:

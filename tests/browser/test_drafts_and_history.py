@@ -50,7 +50,6 @@ def test_history_shows_differences_and_restores_a_version(browsing, account):
     ann, node_id = browsing(account("ann")), node(title="First", text="one two")
     editing.save(EDITOR, node_id, nonce(node_id), {"title": "Second", "detail.text": "one three"})
     ann.goto(change(node_id))
-    menu(ann)
     ann.get_by_role("link", name="History").click()
     saves = ann.locator(".timeline > ol > li")
     expect(saves).to_have_count(2)
@@ -73,3 +72,18 @@ def test_history_shows_differences_and_restores_a_version(browsing, account):
     assert stored(node_id)["detail"]["text"] == "one two"
     ann.goto(f"/admin/nodes/node/{node_id}/history/")
     expect(saves).to_have_count(3)
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_any_two_versions_are_compared_by_keyboard(browsing, account, scripts):
+    ann, node_id = browsing(account("ann"), java_script_enabled=scripts), node(title="First")
+    for title in ("Second", "Third", "Fourth"):
+        editing.save(EDITOR, node_id, nonce(node_id), {"title": title})
+    ann.goto(f"/admin/nodes/node/{node_id}/history/?each=1")
+    saves = ann.locator(".timeline > ol > li")
+    saves.nth(2).get_by_role("link", name="Compare with…").press("Enter")
+    expect(ann.locator(".state-note")).to_contain_text("Choose a version to compare with this one")
+    expect(saves.nth(2)).to_contain_text("Chosen version")
+    saves.nth(0).get_by_role("link", name="Compare").press("Enter")
+    expect(ann.locator(".difference-of .new")).to_contain_text("Fourth")
+    expect(ann.locator(".difference-of .old")).to_contain_text("Second")

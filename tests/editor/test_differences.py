@@ -4,11 +4,13 @@ import re
 from datetime import UTC, datetime
 
 import pytest
+from bson import ObjectId
 from django.contrib.auth.models import AnonymousUser, Permission
 
 from cms.testing.build import EDITOR, node, nonce, save, stored
 from editor import differences
 from editor.differences import Fold
+from nodes.selectors import history
 from nodes.services import drafts
 from nodes.types import TagChange
 from tests.support.nodes import pictures
@@ -223,3 +225,22 @@ def test_comparing_the_draft_with_the_live_version_offers_to_publish(mongo, edit
     assert 'value="Publish changes"' in shown_page.content.decode()
     published = ann.client.post(shown_page.request["PATH_INFO"], {"draft": str(draft.nonce)})
     assert (published.status_code, stored(made)["title"]) == (302, "Drafted")
+
+
+def test_version_to_compare_with_stays_chosen_on_the_next_page(mongo, editor, monkeypatch):
+    monkeypatch.setattr(history, "SHOWN", 2)
+    ann, node_id = editor(), node(title="First")
+    for title in ("Second", "Third"):
+        save(node_id, first := nonce(node_id), title=title)
+    address = f"/admin/nodes/node/{node_id}/history/?each=1&with={nonce(node_id)}"
+    html = ann.client.get(address).content.decode()
+    assert f"compare/?old={nonce(node_id)}&amp;new={first}" in html
+    assert "Show changes" not in html
+    assert f"?each=1&amp;with={nonce(node_id)}&amp;after={first}" in html
+    assert ann.client.get(f"{address}&after={first}").content.decode().count(">Compare</a>") == 1
+
+
+def test_comparing_with_an_unknown_version_returns_404(mongo, editor):
+    ann, address = editor(), f"/admin/nodes/node/{node()}/history/"
+    for unknown in (ObjectId(), nonce(node(slug="other")), "no-id"):
+        assert ann.client.get(address, {"with": str(unknown)}).status_code == 404
