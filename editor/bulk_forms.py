@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from editor import bulk_progress, extensions, undo, uses
+from editor import bulk_progress, extensions, text_warnings, undo, uses
 from editor.site import render_page, title_link
 from nodes import content, tags
 from nodes.access import NodePermission, chosen_section, section_choices
@@ -28,7 +28,7 @@ from nodes.actions import (
     execute_all,
 )
 from nodes.models import tree
-from nodes.selectors import lists
+from nodes.selectors import editable_nodes, lists
 from nodes.types import TagChange
 
 PUBLISH = "publish"
@@ -60,6 +60,9 @@ NAMED = 20
 class BulkForm(forms.Form):
     """A form for a bulk action and its arguments."""
 
+    # The actions that users may have to confirm.
+    confirmed_actions: tuple[str, ...] = (PUBLISH, TRASH, UNPUBLISH)
+
     action = forms.ChoiceField(label=gettext_lazy("Action"))
     tags = forms.CharField(label=gettext_lazy("Tags"), required=False)
     target = forms.ChoiceField(label=gettext_lazy("New section"), required=False)
@@ -81,8 +84,8 @@ class BulkForm(forms.Form):
 
     @property
     def asks(self) -> list[str]:
-        """The names of the project's own bulk actions that users have to confirm."""
-        return [name for name, action in self.own.items() if action.confirmation]
+        """The names of the actions that users may have to confirm, including the project's own actions."""
+        return [*self.confirmed_actions, *(name for name, action in self.own.items() if action.confirmation)]
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
@@ -161,13 +164,40 @@ def _confirm_own(
 
 
 def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
-    """Return the page that asks for confirmation before hiding nodes, or None if no confirmation is needed.
+    """Return the page that asks for confirmation before publishing or hiding nodes, or None if none is needed.
 
-    The page shows the nodes, their contents and their uses. The page contains the same form again, so confirming
-    repeats the request.
+    The page contains the same form again, so confirming repeats the request.
     """
-    if action not in (TRASH, UNPUBLISH) or not chosen or uses.CONFIRMED in request.POST:
+    if not chosen or uses.CONFIRMED in request.POST:
         return None
+    if action == PUBLISH:
+        return _confirm_publishing(request, chosen)
+    if action in (TRASH, UNPUBLISH):
+        return _confirm_hiding(request, action, chosen)
+    return None
+
+
+def _confirm_publishing(request: HttpRequest, chosen: list[SelectedNode]) -> HttpResponse | None:
+    """Return the page that lists the warnings about the texts of nodes that aren't published, or None if there are none."""
+    warned = []
+    for row in chosen:
+        editable = editable_nodes.load(row.id)
+        if editable is None or editable.node.metadata.published:
+            continue
+        if warnings := text_warnings.in_version(editable.live.fields, request.user):
+            warned.append((row, warnings))
+    if not warned:
+        return None
+    count = len(chosen)
+    title = ngettext("Publish %(n)d page?", "Publish %(n)d pages?", count) % {"n": count}
+    return render_page(
+        request, "bulk_confirm", title, chosen=chosen, named=chosen[:NAMED], warned=warned, action=PUBLISH,
+        button=_("Publish anyway"),
+    )  # fmt: skip
+
+
+def _confirm_hiding(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
+    """Return the page that shows the nodes, their contents and their uses, or None if no confirmation is needed."""
     ids = [row.id for row in chosen]
     count = len(chosen)
     node_uses = uses.find_with_contents(request.user, ids, NAMED)

@@ -113,6 +113,8 @@ _ALL = [("", gettext_lazy("All"))]
 class AssetBulkForm(bulk_forms.BulkForm):
     """A form for a bulk action on photos or files, and the action's arguments."""
 
+    confirmed_actions = (bulk_forms.TRASH, bulk_forms.UNPUBLISH)
+
     def __init__(self, user: Any, data: Any = None, *, type: str = PHOTO) -> None:
         super().__init__(user, data)
         self.fields["action"].choices = [("", "---------"), *bulk_forms.LABELS.items()]

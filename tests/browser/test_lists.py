@@ -85,10 +85,11 @@ def test_bulk_actions_are_shown_while_rows_are_selected(browsing, account):
 )
 def test_bulk_action_shows_progress_and_can_be_stopped(browsing, account, stops):
     ann, sent = browsing(account("ann")), []
-    made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(12)]
-    ann.goto("/admin/nodes/node/?state=unpublished")
+    made = [node(slug=f"p{i}", title=f"Page {i}") for i in range(12)]
+    ann.goto("/admin/nodes/node/")
     ann.check("#choose-all")
-    ann.select_option("#bulk-action", "publish")
+    ann.select_option("#bulk-action", "tag")
+    ann.fill("#bulk-tags", "spring")
     ann.route("**/admin/nodes/node/**", lambda route: sent.append(route) if not sent else route.continue_())
     ann.get_by_role("button", name="Go").click()
     expect(ann.locator(".working progress")).to_have_js_property("value", 0)
@@ -98,17 +99,18 @@ def test_bulk_action_shows_progress_and_can_be_stopped(browsing, account, stops)
         ann.get_by_role("button", name="Stop").click()
     sent[0].continue_()
     expect(ann.locator(".messagelist")).to_contain_text("5 pages changed" if stops else "12 pages changed")
-    assert sum(stored(m)["published"] is not None for m in made) == (5 if stops else 12)
+    assert sum(stored(m)["tags"] == ["spring"] for m in made) == (5 if stops else 12)
 
 
 @pytest.mark.slow
 def test_interrupted_bulk_action_resumes(browsing, account):
     ann, sent = browsing(account("ann")), []
     ann.expected.append("ERR_FAILED")
-    made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(12)]
-    ann.goto("/admin/nodes/node/?state=unpublished")
+    made = [node(slug=f"p{i}", title=f"Page {i}") for i in range(12)]
+    ann.goto("/admin/nodes/node/")
     ann.check("#choose-all")
-    ann.select_option("#bulk-action", "publish")
+    ann.select_option("#bulk-action", "tag")
+    ann.fill("#bulk-tags", "spring")
 
     def break_the_second(route):
         sent.append(route)
@@ -117,10 +119,10 @@ def test_interrupted_bulk_action_resumes(browsing, account):
     ann.route("**/admin/nodes/node/**", break_the_second)
     ann.get_by_role("button", name="Go").click()
     expect(ann.locator(".working")).to_contain_text("Completed changes are saved")
-    assert sum(stored(m)["published"] is not None for m in made) == 5
+    assert sum(stored(m)["tags"] == ["spring"] for m in made) == 5
     ann.get_by_role("button", name="Go").click()
     expect(ann.locator(".messagelist")).to_contain_text("12 pages changed")
-    assert all(stored(m)["published"] for m in made)
+    assert all(stored(m)["tags"] == ["spring"] for m in made)
 
 
 @pytest.mark.slow

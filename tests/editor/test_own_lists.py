@@ -141,7 +141,7 @@ def test_bulk_action_asks_for_confirmation(gig, editor):
     own = type("Asks", (MarkThem,), {"confirmation": "Readers <will> notice.", "__module__": __name__})
     with gig_admin(actions=[own]):
         listed = ann.client.get(LIST, {"type": "gig"}).content.decode()
-        assert f'data-asks="trash unpublish {name}"' in listed
+        assert f'data-asks="publish trash unpublish {name}"' in listed
         asked = run(ann, [gig], action=name)
         assert "Mark: 1 page?" in asked
         assert "Readers &lt;will&gt; notice." in asked

@@ -126,6 +126,27 @@ class TestWarnings:
         assert editor.post(NODES, sent).status_code == 302
         assert stored(other)["published"] is None
 
+    def test_bulk_publishing_lists_the_warnings_about_unpublished_texts_first(self, editor):
+        picture = "![](https://site.example/a.png)"
+        flawed = node(slug="flawed", title="On <hills>", text=picture, published=None)
+        fine = node(slug="fine", published=None)
+        public = node(slug="public", title="On rivers", text=picture)
+        ids = (flawed, fine, public)
+        sent = {"chosen": [str(i) for i in ids], **{f"nonce-{i}": str(nonce(i)) for i in ids}, "action": "publish"}
+        asked = text(editor.post(NODES, sent))
+        assert [row.title for row, _warnings in editor.post(NODES, sent).context["warned"]] == ["On <hills>"]
+        assert f'<a href="{NODES}{flawed}/change/">On &lt;hills&gt;</a>' in asked
+        assert f'<a href="{NODES}{flawed}/change/#text-1-4">Line 1:</a>' in asked
+        assert [bool(stored(i)["published"]) for i in ids] == [False, False, True]
+        assert editor.post(NODES, fields(asked, "confirm_form")).status_code == 302
+        assert all(stored(i)["published"] for i in ids)
+
+    def test_bulk_publishing_without_warnings_asks_nothing(self, editor):
+        page = node(published=None)
+        sent = {"chosen": [str(page)], f"nonce-{page}": str(nonce(page)), "action": "publish"}
+        assert editor.post(NODES, sent).status_code == 302
+        assert stored(page)["published"]
+
     def test_form_that_unpublishes_a_page_asks_once(self, editor, target):
         address = f"{NODES}{target}/change/"
         said = fields(text(editor.get(address))) | {"published_0": "", "published_1": "", "_save": "x"}
