@@ -122,16 +122,20 @@ class CommentAuthor:
         url: The author's website. If the value is not an http or https URL, it is replaced with "", because pages and
             API clients show it as a link, and an older release stored other values.
         is_moderator: Whether the account was a moderator when the comment was posted.
+        picture: The URL of the account's picture, or "". Only embedded discussions show it.
     """
 
     name: str
     id: str | None = None
     url: str = ""
     is_moderator: bool = False
+    picture: str = ""
 
     def __post_init__(self) -> None:
         if self.url and not _WEB_ADDRESS.fullmatch(self.url):
             object.__setattr__(self, "url", "")
+        if self.picture and not _WEB_ADDRESS.fullmatch(self.picture):
+            object.__setattr__(self, "picture", "")
 
 
 @dataclass(frozen=True, slots=True)

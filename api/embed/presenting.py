@@ -41,6 +41,8 @@ def _serialize(
     sender: Sender, page: EmbeddedPage, comment: Comment | HeldComment, discussion: Discussion, *, is_open: bool
 ) -> dict[str, Any]:
     data = presenting.serialize_comment(sender.request, comment, ())
+    if data["author"]:
+        data["author"]["picture"] = comment.author.picture
     is_held = isinstance(comment, HeldComment)
     is_removed = isinstance(comment, Comment) and comment.removed
     may_edit = services.may_edit(sender, page, comment)

@@ -17,7 +17,7 @@ from marginalia.comments.moderators import MODERATE
 from marginalia.comments.posting.preparation import MAX_NAME, one_line
 
 AUDIENCE = "marginalia"
-MAX_TOKEN, MAX_SUBJECT = 4_000, 100
+MAX_TOKEN, MAX_SUBJECT, MAX_PICTURE = 4_000, 100, 500
 # Seconds by which the clocks of the two sites can differ.
 LEEWAY = 30
 
@@ -33,6 +33,7 @@ class SignedOnUser:
     pk: str
     name: str
     is_moderator: bool
+    comment_picture: str = ""
     email: str = ""
     is_authenticated: bool = True
     is_active: bool = True
@@ -64,8 +65,14 @@ def read(token: str) -> SignedOnUser:
     shown_name = one_line(name)[:MAX_NAME]
     if not shown_name or one_line(subject) != subject:
         raise InvalidToken("The claims `sub` and `name` must contain visible characters.")
+    picture = claims.get("picture")
     # Keys of this site's own accounts never contain a colon.
-    return SignedOnUser(f"embed:{subject}", shown_name, is_moderator=claims.get("moderator") is True)
+    return SignedOnUser(
+        f"embed:{subject}",
+        shown_name,
+        is_moderator=claims.get("moderator") is True,
+        comment_picture=picture if isinstance(picture, str) and len(picture) <= MAX_PICTURE else "",
+    )
 
 
 def _verified_claims(token: str) -> dict[str, Any]:

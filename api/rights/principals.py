@@ -72,6 +72,11 @@ class Principal:
         return str(self._user.get_full_name()) if self.is_authenticated else ""
 
     @property
+    def comment_picture(self) -> str:
+        """Return the URL of the picture that is shown with the user's comments, or ""."""
+        return str(getattr(self._user, "comment_picture", ""))
+
+    @property
     def email(self) -> str:
         """Return the email address for the account's notifications, or "" for a visitor."""
         return str(self._user.email) if self.is_authenticated else ""

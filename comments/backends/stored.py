@@ -69,6 +69,8 @@ def author_document(author: CommentAuthor, email: str) -> Document:
     stored: Document = {"id": author.id, "name": author.name, "url": author.url}
     if author.is_moderator:
         stored["moderator"] = True
+    if author.picture:
+        stored["picture"] = author.picture
     if email:
         stored["email"] = email.lower()  # so that queries by email address are case-insensitive
     return stored
@@ -76,7 +78,13 @@ def author_document(author: CommentAuthor, email: str) -> Document:
 
 def read_author(document: Mapping[str, Any]) -> CommentAuthor:
     """Convert an author document to an author, without the email address."""
-    return CommentAuthor(document["name"], document["id"], document["url"], document.get("moderator", False))
+    return CommentAuthor(
+        document["name"],
+        document["id"],
+        document["url"],
+        document.get("moderator", False),
+        document.get("picture", ""),
+    )
 
 
 def content_document(new: NewComment) -> Document:

@@ -16,7 +16,9 @@ from marginalia.mongo.schemas import (
     optional,
 )
 
-_AUTHOR = document({"id": optional(TEXT), "name": TEXT, "url": TEXT}, {"email": TEXT, "moderator": BOOLEAN})
+_AUTHOR = document(
+    {"id": optional(TEXT), "name": TEXT, "url": TEXT}, {"email": TEXT, "moderator": BOOLEAN, "picture": TEXT}
+)
 _PLACED: dict[str, Schema] = {
     "slug": TEXT,
     "full_slug": TEXT,

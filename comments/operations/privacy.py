@@ -133,5 +133,6 @@ def _row(item: Comment | HeldComment | ReplacedComment) -> dict[str, Any]:
         "name": comment.author.name,
         "url": comment.author.url,
         "moderator": comment.author.is_moderator,
+        **({"picture": comment.author.picture} if comment.author.picture else {}),
         "text": comment.source,
     }

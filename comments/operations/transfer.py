@@ -268,6 +268,7 @@ def _row(comment: Comment, email: str) -> dict[str, Any]:
         "user": comment.author.id,
         "url": comment.author.url,
         "moderator": comment.author.is_moderator,
+        **_picture(comment.author),
         "email": email,
         "text": comment.source,
     }
@@ -285,13 +286,19 @@ def _queued(held: HeldComment) -> dict[str, Any]:
         "user": held.author.id,
         "url": held.author.url,
         "moderator": held.author.is_moderator,
+        **_picture(held.author),
         "text": held.source,
     }
+
+
+def _picture(author: CommentAuthor) -> dict[str, str]:
+    return {"picture": author.picture} if author.picture else {}
 
 
 def _comment(row: dict[str, Any], number: int) -> NewComment:
     try:
         texts = {name: row[name] for name in ("comment", "answers", "name", "url", "email", "text")}
+        texts["picture"] = row.get("picture", "")
         if not all(isinstance(value, str) for value in texts.values()) or not isinstance(row["user"], str | None):
             raise ValueError("a field has the wrong type")
         slug = texts["comment"]
@@ -303,7 +310,9 @@ def _comment(row: dict[str, Any], number: int) -> NewComment:
         if not f"{answers}/".startswith(slugs.join(slugs.parent_of(slug), "")):
             raise ValueError("its slug isn't below the comment that it replies to")
         return NewComment(
-            author=CommentAuthor(texts["name"], row["user"], texts["url"], row.get("moderator") is True),
+            author=CommentAuthor(
+                texts["name"], row["user"], texts["url"], row.get("moderator") is True, texts["picture"]
+            ),
             source=texts["text"],
             html=preparation.render(texts["text"]) if texts["text"] else "",
             token="",

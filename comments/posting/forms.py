@@ -176,7 +176,11 @@ def display_name(user: Any) -> str:
 
 
 def build_author(user: Any, name: str) -> CommentAuthor:
-    """Return the author of a comment: the account of `user` if there is one, and otherwise just `name`."""
+    """Return the author of a comment: the account of `user` if there is one, and otherwise just `name`.
+
+    If the user has an attribute `comment_picture`, it must be the URL of a picture, or "".
+    """
     if key := user_key(user):
-        return CommentAuthor(name=display_name(user), id=key, is_moderator=is_moderator(user))
+        picture = getattr(user, "comment_picture", "")
+        return CommentAuthor(name=display_name(user), id=key, is_moderator=is_moderator(user), picture=picture)
     return CommentAuthor(name=name)

@@ -122,8 +122,8 @@ def clean(new: NewComment) -> NewComment:
     check_length(new.source)
     if not new.token and not new.slug:
         raise InvalidComment(_("This form has expired. Please send it again."))
-    texts = (new.source, new.html, new.author.name, new.author.url, new.author.id or "", new.email)
-    if any(map(_UNSTORABLE.search, texts)) or len(new.author.name) > MAX_NAME:
+    texts = (new.source, new.html, author.name, author.url, author.picture, author.id or "", new.email)
+    if any(map(_UNSTORABLE.search, texts)) or len(author.name) > MAX_NAME:
         raise InvalidComment(
             _("The name or the text contains characters that can't be stored. Remove them and send your comment again.")
         )

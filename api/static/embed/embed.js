@@ -11,6 +11,9 @@
   const styles = new URL("embed.css", source).href;
   const MAX_COUNTED = 100;
 
+  // The fragments of permalinks in comment systems from which comments can be imported.
+  const OLD_ANCHOR = /^(?:comment-\d+|c\d+|isso-\d+|(?:remark42__comment|commento|comentario)-[\w-]+)$/;
+
   /** Return a page's address: its URL without query and fragment, or with an id as the fragment. */
   const addressOf = (url, id = "") => {
     const address = new URL(url, location.href);
@@ -150,14 +153,20 @@
     async begin() {
       this.content.hidden = false;
       const part = /^#c-([a-z2-7]{16})$/.exec(location.hash)?.[1];
-      this.cursor = new URLSearchParams(location.search).get("comments") ?? (part ? `threaded.at.${part}` : "");
-      await this.load();
-      this.showNamed();
+      const query = new URLSearchParams(location.search);
+      this.cursor = query.get("comments") ?? (part ? `threaded.at.${part}` : "");
+      const number = query.get("comment");
+      const anchor = location.hash.slice(1) || (number ? `comment-${number}` : "");
+      await this.load(OLD_ANCHOR.test(anchor) ? anchor : "");
+      if (this.data?.shown) this.show(this.data.shown.split("/").at(-1));
+      else this.showNamed();
     }
 
-    async load() {
+    /** Load a part of the discussion, or the part with the comment that had the permalink `anchor` before its import. */
+    async load(anchor = "") {
+      const query = { page: this.address, cursor: this.cursor, anchor };
       try {
-        this.data = await this.request("GET", "/comments", { query: { page: this.address, cursor: this.cursor } });
+        this.data = await this.request("GET", "/comments", { query });
       } catch (error) {
         if (error instanceof Refused && error.status === 401 && this.token) await this.logOut(error);
         else this.fail(error);
@@ -252,6 +261,8 @@
       const meta = make(
         "p",
         { class: "meta" },
+        author.picture &&
+          make("img", { src: author.picture, alt: "", width: 32, height: 32, loading: "lazy", class: "picture" }),
         make("b", { dir: "auto", class: "name" }, author.name),
         author.is_moderator && make("span", { class: "badge" }, texts.moderator),
         isPending ? time : make("a", { href: comment.url, title: texts.permalink }, time),
