@@ -40,11 +40,12 @@ FILES = (
     MANUAL_REDIRECTS := "manual_redirects.jsonl",
     TAGS := "tags.jsonl",
     SETTINGS := "settings.jsonl",
+    EMBEDDED_PAGES := "embedded_pages.jsonl",
     DISCUSSIONS := "discussions.jsonl",
     PENDING := "pending.jsonl",
 )
 # Archives from early in the development of version 0.1.0 lack these files.
-LATER_FILES = frozenset({MANUAL_REDIRECTS, TAGS})
+LATER_FILES = frozenset({MANUAL_REDIRECTS, TAGS, EMBEDDED_PAGES})
 _NODE = {"_id": ObjectId, "metadata": dict}
 _KEYS: dict[str, dict[str, type]] = {
     SETTINGS: {"setting": str},
@@ -55,6 +56,7 @@ _KEYS: dict[str, dict[str, type]] = {
     REDIRECTS: {"_id": dict, "node_id": ObjectId},
     MANUAL_REDIRECTS: {"url": str, "target": str},
     TAGS: {"tag": str, "description": str, "renamed_to": str},
+    EMBEDDED_PAGES: {"page": str, "title": str},
     PENDING: {"discussion": str},
 }
 PIECE = 1 << 20

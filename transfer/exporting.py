@@ -14,6 +14,7 @@ from typing import Any
 
 from bson import ObjectId
 
+from api.embed import pages as embedded_pages
 from marginalia.comments.errors import DiscussionBusy, DiscussionDamaged
 from marginalia.comments.operations import transfer
 from marginalia.comments.reading import selectors
@@ -26,6 +27,7 @@ from photos.assets.reader import MissingChunk
 from transfer import exported, importing_photos
 from transfer.archive import (
     DISCUSSIONS,
+    EMBEDDED_PAGES,
     MANUAL_REDIRECTS,
     NODES,
     OLD_LINKS,
@@ -120,6 +122,7 @@ class Export:
         self._write(MANUAL_REDIRECTS, exported.manual_redirects() if self.selection.ids is None else ())
         self._write(TAGS, exported.tags() if self.selection.ids is None else ())
         self._write(SETTINGS, _settings() if self.selection.ids is None else ())
+        self._write(EMBEDDED_PAGES, embedded_pages.stored() if self.selection.ids is None else ())
         self._discussions()
         self._write(
             PENDING, (row for row in transfer.held_rows(addresses=self.addresses) if self._includes(_target(row)))

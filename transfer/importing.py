@@ -19,6 +19,8 @@ from bson import ObjectId
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
+from api.embed import pages as embedded_pages
+from api.embed.pages import InvalidAddress, PageAddress
 from marginalia.comments.errors import CommentError
 from marginalia.comments.operations import transfer
 from marginalia.comments.posting import policy
@@ -38,6 +40,7 @@ from nodes.tags import LONGEST_DESCRIPTION, normalized
 from transfer import exported, importing_nodes, importing_photos
 from transfer.archive import (
     DISCUSSIONS,
+    EMBEDDED_PAGES,
     FILES,
     MANUAL_REDIRECTS,
     NODES,
@@ -161,6 +164,7 @@ class Import:
             MANUAL_REDIRECTS: self._manual_redirect,
             TAGS: self._tag,
             SETTINGS: self._setting,
+            EMBEDDED_PAGES: self._embedded_page,
             PENDING: self._pending,
         }
         if name == REVISIONS:
@@ -271,6 +275,18 @@ class Import:
                 save_settings({name: value}, {name: defaults[name]})
         except (ValidationError, SettingsConflict, TooBusy, *MALFORMED) as error:
             return ImportResult(Outcome.SKIPPED, label, f"it can't be stored: {error}")
+        return ImportResult(Outcome.NEW, label)
+
+    def _embedded_page(self, record: dict[str, Any]) -> ImportResult:
+        label = f"the page {record['page']}"[:200]
+        try:
+            address = PageAddress.parse(record["page"])
+        except InvalidAddress as error:
+            return ImportResult(Outcome.SKIPPED, label, str(error))
+        if embedded_pages.find(address):
+            return ImportResult(Outcome.SAME, label)
+        if not self.dry_run:
+            embedded_pages.get_or_create(address, record["title"])
         return ImportResult(Outcome.NEW, label)
 
     def _discussions(self, records: Iterable[dict[str, Any]]) -> Results:

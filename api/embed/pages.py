@@ -5,7 +5,7 @@ discussion when its path changes.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from urllib.parse import urldefrag, urlsplit
@@ -79,6 +79,12 @@ def visible(keys: list[str]) -> Iterable[EmbeddedPage]:
     return [page for page in pages if is_registered(origin_of(page.address))]
 
 
+def stored() -> Iterator[dict[str, str]]:
+    """Yield the address and the title of each stored page."""
+    for page in EmbeddedPage.objects.order_by("pk").iterator():
+        yield {"page": page.address, "title": page.title}
+
+
 def find(address: PageAddress) -> EmbeddedPage | None:
     """Return the stored page with this address, or None if it has no comments yet."""
     return next(iter(visible([address.pk])), None)
@@ -94,12 +100,24 @@ def get(address: PageAddress) -> EmbeddedPage:
     return find(address) or unsaved(address)
 
 
+def at_url(url: str, *, store: bool) -> EmbeddedPage | None:
+    """Return the page at `url`, or None if its site isn't registered. If `store` is true, store the page."""
+    try:
+        address = PageAddress.parse(url)
+    except InvalidAddress:
+        return None
+    return get_or_create(address, "") if store else unsaved(address)
+
+
 def get_or_create(address: PageAddress, title: str) -> EmbeddedPage:
-    """Return the page with this address. If it isn't stored yet, store it with `title`."""
-    page = unsaved(address, title)
-    database()[EMBEDDED_PAGES].update_one(
-        {"_id": page.pk},
-        {"$setOnInsert": {"address": page.address, "title": page.title, "created": page.created}},
-        upsert=True,
-    )
-    return get(address)
+    """Return the page with this address. If it isn't stored yet, or has no title, store it with `title`."""
+    new = unsaved(address, title)
+    stored = database()[EMBEDDED_PAGES]
+    fields = {"address": new.address, "title": new.title, "created": new.created}
+    stored.update_one({"_id": new.pk}, {"$setOnInsert": fields}, upsert=True)
+    page = get(address)
+    if new.title and not page.title:
+        # Imported pages have no title.
+        stored.update_one({"_id": new.pk, "title": ""}, {"$set": {"title": new.title}})
+        page.title = new.title
+    return page
