@@ -5,7 +5,8 @@ versions of its dependencies are unchanged (nodes.models.dependencies). A writer
 see its change. Code that generates a page reads the versions before it reads anything else.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -203,6 +204,17 @@ def begin_request(site: Site | None = None) -> Site:
     site = site or read()
     _request_site.set(site)
     return site
+
+
+@contextmanager
+def read_once() -> Iterator[Site]:
+    """Read the site, and let `current()` return it during the `with` block, as during a request."""
+    site = read()
+    token = _request_site.set(site)
+    try:
+        yield site
+    finally:
+        _request_site.reset(token)
 
 
 def forget() -> None:
