@@ -37,6 +37,7 @@ class SourceComment:
         posted: The time, with a time zone.
         anchor: The fragment of the old permalink, for example "comment-123", or "".
         likes: How many readers liked the comment.
+        account: The primary key of the author's account, if the other system uses the accounts of this project, or "".
     """
 
     id: str
@@ -52,3 +53,9 @@ class SourceComment:
     anchor: str = ""
     likes: int = 0
     dislikes: int = 0
+    account: str = ""
+
+    @property
+    def is_queued(self) -> bool:
+        """Return whether the comment belongs in the moderation queue."""
+        return self.state in (SourceState.PENDING, SourceState.SPAM)

@@ -222,13 +222,18 @@ class TestTables:
                 id INTEGER PRIMARY KEY, object_pk TEXT, user_name TEXT, user_email TEXT, user_url TEXT, comment TEXT,
                 submit_date TEXT, ip_address TEXT, is_public BOOL, is_removed BOOL, content_type_id INTEGER,
                 site_id INTEGER, user_id INTEGER);
+            CREATE TABLE django_comment_flags (
+                id INTEGER PRIMARY KEY, flag TEXT, flag_date TEXT, comment_id INTEGER, user_id INTEGER);
             CREATE TABLE django_comments_xtd_xtdcomment (
                 comment_ptr_id INTEGER PRIMARY KEY, thread_id INTEGER, parent_id INTEGER, level INTEGER);
             INSERT INTO django_content_type VALUES (3, 'blog', 'post');
             INSERT INTO django_comments VALUES
                 (1, '5', 'Ann', 'a@b.c', 'https://a.example', '1 < 2 *', '2019-01-02 10:00:00', '', 1, 0, 3, 1, NULL),
                 (2, '5', '', '', '', 'Waits', '2019-01-02 10:00:01', '', 0, 0, 3, 1, NULL),
-                (3, '5', '', '', '', 'Gone', '2019-01-02 10:00:02', '', 1, 1, 3, 1, NULL);
+                (3, '5', '', '', '', 'Gone', '2019-01-02 10:00:02', '', 1, 1, 3, 1, 9);
+            INSERT INTO django_comment_flags VALUES
+                (1, 'I liked it', '', 1, 1), (2, 'I liked it', '', 1, 2), (3, 'I disliked it', '', 1, 3),
+                (4, 'removal suggestion', '', 1, 4);
             INSERT INTO django_comments_xtd_xtdcomment VALUES (1, 1, 1, 0), (2, 1, 1, 1), (3, 1, 2, 2);
             """
         )
@@ -244,12 +249,24 @@ class TestTables:
         )
         assert (first.text, first.format, first.anchor) == ("1 < 2 *", TextFormat.PLAIN, "c1")
         assert first.posted == datetime(2019, 1, 2, 10, tzinfo=UTC)
+        assert (first.likes, first.dislikes, second.likes) == (2, 1, 0)
         assert [one.parent for one in (first, second, third)] == ["", "1", "2"]
         assert [one.state for one in (first, second, third)] == [
             SourceState.PUBLIC,
             SourceState.PENDING,
             SourceState.REMOVED,
         ]
+
+    def test_accounts_are_kept_if_they_are_in_the_same_database(self, tables, monkeypatch):
+        assert [one.account for one in django_comments.read_xtd("old")] == ["", "", ""]
+        monkeypatch.setattr(django_comments.router, "db_for_read", lambda model: "old")
+        assert [one.account for one in django_comments.read_xtd("old")] == ["", "", "9"]
+
+    def test_markdown_comments_are_marked(self, tables, old):
+        old.execute("UPDATE django_comments SET comment = '#!markdown\r\n*Hi*' WHERE id = 1")
+        old.commit()
+        first = next(django_comments.read_xtd("old"))
+        assert (first.text, first.format) == ("*Hi*", TextFormat.MARKDOWN)
 
     def test_plain_comments_have_no_parents(self, tables):
         assert [one.parent for one in django_comments.read("old")] == ["", "", ""]
