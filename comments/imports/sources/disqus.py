@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, ParseError
 
 from marginalia.comments.imports.records import BrokenSource, SourceComment, SourceState, TextFormat
 from marginalia.comments.imports.sources import fields
-from marginalia.comments.imports.sources.files import opened
+from marginalia.comments.imports.sources.files import RepairedXml, opened
 
 _NAMESPACE = "{http://disqus.com}"
 _ID = "{http://disqus.com/disqus-internals}id"
@@ -27,7 +27,7 @@ def read(path: Path) -> Iterator[SourceComment]:
     try:
         with opened(path) as file:
             root: Any = None
-            for event, element in iterparse(file, events=("start", "end"), forbid_dtd=True):
+            for event, element in iterparse(RepairedXml(file), events=("start", "end"), forbid_dtd=True):
                 if root is None:
                     root = element
                     if root.tag != f"{_NAMESPACE}disqus":

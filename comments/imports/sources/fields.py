@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from marginalia.comments.imports.records import BrokenSource
+from marginalia.markup.characters import scrub
 
 
 def text(values: Mapping[str, Any], name: str) -> str:
-    """Return a value as text, or "" if it is missing or null."""
+    """Return a value as text without control characters, or "" if it is missing or null."""
     value = values.get(name)
-    return "" if value is None else str(value)
+    return "" if value is None else scrub(str(value))
 
 
 def number(values: Mapping[str, Any], name: str) -> int:

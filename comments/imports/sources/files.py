@@ -1,6 +1,8 @@
 """Open the file of an export."""
 
+import codecs
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +10,31 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from marginalia.comments.imports.records import BrokenSource
+
+_OTHER_ENCODING = re.compile(rb"<\?xml[^>]*encoding=[\"'](?!utf-?8)", re.IGNORECASE)
+# Characters that XML doesn't allow.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class RepairedXml:
+    """An XML file without the bytes and characters that make XML parsers stop. They occur in comments."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._is_other: bool | None = None
+
+    def read(self, size: int = -1) -> bytes:
+        """Return about `size` bytes, or b"" at the end of the file."""
+        while data := self._file.read(size):
+            if self._is_other is None:
+                self._is_other = _OTHER_ENCODING.match(data) is not None
+            if self._is_other:
+                return data
+            # If the bytes are only a part of a character, read on.
+            if text := _FORBIDDEN.sub("", self._decoder.decode(data)):
+                return text.encode()
+        return b""
 
 
 @contextmanager
