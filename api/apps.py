@@ -13,4 +13,4 @@ class ApiConfig(AppConfig):
         from api.models import EmbeddedPage
         from marginalia import comments
 
-        comments.register(EmbeddedPage, visible=pages.visible)
+        comments.register(EmbeddedPage, visible=pages.visible, at_url=pages.at_url)

@@ -1,8 +1,8 @@
 """Functions that register models whose objects can have comments, and find these objects by label and primary key."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured, ValidationError
@@ -15,13 +15,28 @@ Visible = Callable[[list[Any]], Iterable[Model]]
 _registered: dict[type[Model], Visible] = {}
 
 
-def register(model: type[Model], visible: Visible) -> None:
+class ForeignPages(Protocol):
+    """Access to objects that represent pages on other sites."""
+
+    def __call__(self, url: str, *, store: bool) -> Model | None:
+        """Return the object for the page at `url`, or None if the page's site is unknown.
+
+        Unless `store` is true, the object needn't be stored yet.
+        """
+
+
+_foreign_pages: dict[type[Model], ForeignPages] = {}
+
+
+def register(model: type[Model], visible: Visible, *, at_url: ForeignPages | None = None) -> None:
     """Allow comments on objects of `model`. Call this function once, in AppConfig.ready.
 
     Args:
         model: The model to register.
         visible: A function that accepts primary keys, and returns the objects with these keys that all readers can see.
             Comments on other objects are never shown.
+        at_url: If the objects represent pages on other sites, a function that finds or creates the object for a URL.
+            Imports use it.
 
     Raises:
         ImproperlyConfigured: `model` is already registered.
@@ -29,6 +44,8 @@ def register(model: type[Model], visible: Visible) -> None:
     if model in _registered:
         raise ImproperlyConfigured(f"comments.register: {model._meta.label} is already registered.")
     _registered[model] = visible
+    if at_url:
+        _foreign_pages[model] = at_url
 
 
 def unregister(model: type[Model]) -> None:
@@ -38,6 +55,7 @@ def unregister(model: type[Model]) -> None:
         KeyError: `model` is not registered.
     """
     del _registered[model]
+    _foreign_pages.pop(model, None)
 
 
 def no_authors(obj: Model) -> frozenset[str]:
@@ -137,14 +155,31 @@ def resolve_many(requested: Iterable[Target]) -> dict[Target, Model]:
     Objects that don't exist or that readers can't see are left out.
     """
     requested = set(requested)
-    by_model: dict[type[Model], list[Any]] = defaultdict(list)
-    for model, key in _keys(requested):
-        by_model[model].append(key)
-    objects = (obj for model, keys in by_model.items() for obj in _registered[model](keys))
+    objects = (obj for model, keys in _keys(requested).items() for obj in _registered[model](keys))
     return {target: obj for obj in objects if (target := target_for(obj)) in requested}
 
 
-def _keys(requested: Iterable[Target]) -> Iterator[tuple[type[Model], Any]]:
+def existing(requested: Iterable[Target]) -> set[Target]:
+    """Return those of the `requested` targets whose objects exist, even if readers can't see them."""
+    return {
+        Target(model._meta.label_lower, str(key))
+        for model, keys in _keys(requested).items()
+        for key in model._default_manager.filter(pk__in=keys).values_list("pk", flat=True)
+    }
+
+
+def at_url(url: str, *, store: bool = False) -> Target | None:
+    """Return the target for a page on another site, or None if the page's site is unknown.
+
+    Unless `store` is true, the target's object needn't exist yet.
+    """
+    objects = (find(url, store=store) for find in _foreign_pages.values())
+    return next((target_for(obj) for obj in objects if obj), None)
+
+
+def _keys(requested: Iterable[Target]) -> dict[type[Model], list[Any]]:
+    """Return the primary keys of targets by model. Leave out targets whose model isn't registered."""
+    keys: dict[type[Model], list[Any]] = defaultdict(list)
     for target in requested:
         try:
             model = get_model(target.label)
@@ -152,7 +187,8 @@ def _keys(requested: Iterable[Target]) -> Iterator[tuple[type[Model], Any]]:
         except TargetNotFound:
             continue
         if model in _registered:
-            yield model, key
+            keys[model].append(key)
+    return keys
 
 
 def with_objects(comments: Iterable[Comment]) -> list[tuple[Comment, Model]]:

@@ -19,16 +19,24 @@ from marginalia.comments.posting import ip_hash, preparation, spam
 from marginalia.comments.posting.forms import user_key
 from marginalia.comments.reading import paging, selectors
 from marginalia.comments.reading.paging import PageRequest
+from marginalia.comments.reading.views import MAX_ANCHOR
+
+Anchor = Annotated[str, Query(max_length=MAX_ANCHOR)]
 
 
 @router.get("/embed/comments", url_name="embed-comments", **OPTIONS)
 @refusals.as_problems()
-def comments(request: HttpRequest, page: Address, cursor: Cursor = "") -> HttpResponse:
-    """Return a page of a discussion, and the pending comments that the sender can see."""
+def comments(request: HttpRequest, page: Address, cursor: Cursor = "", anchor: Anchor = "") -> HttpResponse:
+    """Return a page of a discussion, and the pending comments that the sender can see.
+
+    If `anchor` is the fragment of an imported comment's old permalink, return the page that contains the comment.
+    """
     sender = embed_sender(request)
     address = parse_address(page)
     embedded = pages.get(address)
     target = address.target
+    shown = selectors.imported_slug(target, anchor) if anchor else ""
+    cursor = f"threaded.at.{shown}" if shown else cursor
     result = selectors.requested_page(target, PageRequest.parse(cursor))
     previous, following = paging.cursors(result)
     held = presenting.own_held(sender, target)
@@ -39,6 +47,7 @@ def comments(request: HttpRequest, page: Address, cursor: Cursor = "") -> HttpRe
             "pending": presenting.serialize_comments(sender, embedded, held, result.discussion),
             "previous": previous,
             "next": following,
+            "shown": shown,
             "discussion": presenting.serialize_discussion(sender, embedded, result.discussion),
             "sender": {"name": request.user.get_full_name(), "is_moderator": sender.is_moderator},
             "max_length": conf.get("MAX_LENGTH"),

@@ -80,7 +80,7 @@ class Backend(Protocol):
                 can be sent again.
         """
 
-    def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
+    def import_(self, target: Target, comments: Iterable[NewComment], *, renumber: bool = True) -> int:
         """Import comments with their own `posted` time (default: now), `edited` time and `state`.
 
         If an imported comment is older than a stored comment, the discussion is renumbered by `(posted, slug)`.
@@ -88,6 +88,8 @@ class Backend(Protocol):
         Args:
             target: The target of the discussion, which may be closed already.
             comments: The comments. Parents must come before their replies.
+            renumber: Whether to renumber the discussion if necessary. After the last of several calls with False, call
+                this method again with True.
 
         Returns:
             The number of new comments.

@@ -230,22 +230,22 @@ class Imported:
 
     def record(self, target: Target, comments: Iterable[ImportedId]) -> None:
         """Store the old ids of comments in one discussion. Repeating this changes nothing."""
-        updates = [
-            UpdateOne(
-                {"_id": f"{target.id}#{old.anchor}"},
-                {
-                    "$set": {
-                        "discussion_id": target.id,
-                        "slug": old.slug,
-                        "likes": old.likes,
-                        "dislikes": old.dislikes,
-                    }
-                },
-                upsert=True,
-            )
+        documents = {
+            f"{target.id}#{old.anchor}": {
+                "discussion_id": target.id,
+                "slug": old.slug,
+                "likes": old.likes,
+                "dislikes": old.dislikes,
+            }
             for old in comments
-        ]
-        if updates:
+        }
+        # Reading is faster than writing the same values again.
+        for stored in self.stored.find({"_id": {"$in": list(documents)}}):
+            id = stored.pop("_id")
+            if stored == documents[id]:
+                del documents[id]
+        if documents:
+            updates = [UpdateOne({"_id": id}, {"$set": fields}, upsert=True) for id, fields in documents.items()]
             self.stored.bulk_write(updates, ordered=False)
 
     def slug(self, target: Target, anchor: str) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from django.utils.encoding import iri_to_uri
+
 from marginalia.comments import targets
-from marginalia.comments.errors import TargetNotFound
 from marginalia.comments.types import Target
 
 _TARGET = re.compile(r"[a-z_]\w*\.[a-z_]\w*:\S+")
@@ -42,11 +43,20 @@ class Addresses:
         return cls(tuple(map(_parse_rule, rules)), dict(_read_map(map_file)) if map_file else {})
 
     def convert(self, address: str) -> str:
-        """Return the path of the new page, without its query, or "app.model:pk"."""
-        address = self.map.get(address, address)
+        """Return the address of the new page, or "app.model:pk"."""
+        if address in self.map:
+            address = self.map[address]
+        else:
+            # The fragment leads to a comment, or to the discussion.
+            address = address.partition("#")[0]
         for pattern, replacement in self.rewrites:
             address = pattern.sub(replacement, address)
-        return address if _TARGET.fullmatch(address) else path_of(address)
+        return address.strip()
+
+
+def parse_name(address: str) -> Target | None:
+    """Return the target if the address has the form "app.model:pk"."""
+    return Target.parse(address) if _TARGET.fullmatch(address) else None
 
 
 def path_of(address: str) -> str:
@@ -58,27 +68,23 @@ def path_of(address: str) -> str:
     return "/" + unquote(path).strip("/").removesuffix("/index.html").removesuffix("index.html")
 
 
-def known_target(address: str) -> Target | None:
-    """Return the target if the address has the form "app.model:pk" and the model can have comments."""
-    if not _TARGET.fullmatch(address):
-        return None
-    target = Target.parse(address)
-    try:
-        targets.parse_key(target)
-    except TargetNotFound:
-        return None
-    is_registered = target.label in {model._meta.label_lower for model in targets.registered()}
-    return target if is_registered else None
-
-
 def pages() -> Iterator[tuple[str, Target]]:
-    """Yield the path and the target of each object that can have comments and has a URL."""
+    """Yield the path and the target of each object that can have comments and has a page on this site."""
     for model in targets.registered():
         if not hasattr(model, "get_absolute_url"):
             continue
         for obj in model._default_manager.iterator(chunk_size=500):
-            if url := obj.get_absolute_url():
+            if (url := obj.get_absolute_url()).startswith("/"):
                 yield path_of(url), targets.target_for(obj)
+
+
+def foreign_url(address: str) -> str:
+    """Return a URL without its query, in the form in which browsers write it, or "" if the address isn't a URL."""
+    try:
+        parts = urlsplit(iri_to_uri(address))
+    except ValueError:
+        return ""
+    return parts._replace(query="").geturl() if parts.netloc else ""
 
 
 def _parse_rule(rule: str) -> tuple[re.Pattern[str], str]:

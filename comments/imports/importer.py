@@ -1,26 +1,29 @@
 """The dry run and the import of an export of another comment system."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections import ChainMap, Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from functools import partial
 
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext as _
 
+from marginalia.comments import conf, slugs, targets
 from marginalia.comments.backends import backend
-from marginalia.comments.errors import CommentNotFound, InvalidComment, InvalidParent
+from marginalia.comments.errors import InvalidComment
 from marginalia.comments.imports.records import SourceComment, SourceState
 from marginalia.comments.imports.staging import Staging
 from marginalia.comments.imports.texts import to_markdown
 from marginalia.comments.moderation import pending
-from marginalia.comments.operations import importing
 from marginalia.comments.posting import preparation
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, ImportedId, NewComment, State, Target, Verdict
 
 MAX_URL = 500
-# How many old ids are stored with one command.
-BATCH = 500
+# How many discussions are imported at a time.
+THREADS = 8
 
 
 @dataclass
@@ -38,6 +41,13 @@ class Report:
     new: Counter[str] = field(default_factory=Counter)
     left_out: list[str] = field(default_factory=list)
 
+    def add(self, other: "Report") -> None:
+        """Add what another report counts."""
+        self.discussions += other.discussions
+        self.found += other.found
+        self.new += other.new
+        self.left_out += other.left_out
+
 
 class Importer:
     """An import from one system. If it is interrupted or repeated, each comment is still stored only once."""
@@ -53,72 +63,111 @@ class Importer:
         self.system = system
         self.staging = staging
         self.joins_accounts = joins_accounts
-        self.report = Report()
         self._accounts: dict[str, str] = {}
 
     def run(self, *, dry_run: bool = False, step: Callable[[], object] = lambda: None) -> Report:
         """Import all discussions whose page is known, and return the report. `step` is called for each comment."""
-        for target in self.staging.targets():
-            self.report.discussions += 1
-            self._import(target, dry_run=dry_run, step=step)
-        return self.report
+        report = Report()
+        for imported in self._in_threads(partial(self._import, dry_run=dry_run, step=step), self.staging.targets()):
+            report.add(imported)
+        return report
 
-    def _import(self, target: Target, *, dry_run: bool, step: Callable[[], object]) -> None:
+    def _in_threads(self, work: Callable[[Target], Report], targets: Iterable[Target]) -> Iterator[Report]:
+        """Yield the results in order. Several discussions are imported at a time, because writing mostly means waiting."""
+        running = deque[Future[Report]]()
+        with ThreadPoolExecutor(THREADS) as pool:
+            for target in targets:
+                # The threads need the language and the settings that this thread has.
+                running.append(pool.submit(copy_context().run, work, target))
+                if len(running) > THREADS:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+
+    def _import(self, target: Target, *, dry_run: bool, step: Callable[[], object]) -> Report:
+        report = Report(discussions=1)
         # The slug of each comment, so that replies find it. A comment that isn't public has the slug of its nearest
         # public ancestor, or "".
         slug_by_id: dict[str, str] = {}
-        queued: list[tuple[SourceComment, NewComment]] = []
-        olds: list[ImportedId] = []
-
-        def public() -> Iterator[NewComment]:
-            for comment in self.staging.comments(target):
+        # The comments for the moderation queue, each with the slug of its parent.
+        queued: list[tuple[SourceComment, str]] = []
+        if not dry_run:
+            for url in self.staging.foreign_urls(target):
+                targets.at_url(url, store=True)
+        before = backend().discussion(target)
+        for comments in self.staging.batches(target):
+            # A batch that an earlier import has stored isn't rendered again. If there are active writers, the earlier
+            # import may have been interrupted within a batch, so all batches are imported again.
+            is_stored = before.begun and not before.writing and self._are_stored(target, comments, slug_by_id)
+            new = list[NewComment]()
+            olds = list[ImportedId]()
+            for comment in comments:
                 step()
-                self.report.found[comment.state] += 1
-                parent = slug_by_id.get(comment.parent, "")
-                new = self._prepared(comment, parent)
-                slug_by_id[comment.id] = parent
-                if new is None:
+                report.found[comment.state] += 1
+                parent = slug_by_id[comment.id] = slug_by_id.get(comment.parent, "")
+                if comment.is_queued:
+                    queued.append((comment, parent))
                     continue
-                if comment.state in (SourceState.PENDING, SourceState.SPAM):
-                    queued.append((comment, new))
-                    continue
-                slug_by_id[comment.id] = importing.slug_of(new)
+                if not is_stored:
+                    if (prepared := self._prepared(comment, parent, report)) is None:
+                        continue
+                    new.append(prepared)
+                slug = slug_by_id[comment.id] = self._slug(comment, parent)
                 if comment.anchor:
-                    olds.append(ImportedId(slug_by_id[comment.id], comment.anchor, comment.likes, comment.dislikes))
-                yield new
+                    olds.append(ImportedId(slug, comment.anchor, comment.likes, comment.dislikes))
+            if not dry_run:
+                report.new[SourceState.PUBLIC] += backend().import_(target, new, renumber=False)
+                backend().imported.record(target, olds)
+        if not dry_run:
+            backend().import_(target, ())  # renumbers the discussion
+        for comment, parent in queued:
+            if dry_run:
+                self._prepared(comment, parent, report)
+            else:
+                self._hold(target, comment, parent, report)
+        return report
 
-        if dry_run:
-            for _new in public():
-                pass
-            return
-        stored = importing.import_(target, public())
-        self.report.new[SourceState.PUBLIC] += stored
-        for comment, new in queued:
-            self._hold(target, comment, new)
-        for first in range(0, len(olds), BATCH):
-            backend().imported.record(target, olds[first : first + BATCH])
+    def _are_stored(self, target: Target, comments: Iterable[SourceComment], slug_by_id: dict[str, str]) -> bool:
+        """Return whether all public comments of a batch are stored. It is False if any of them can't be stored."""
+        expected = ChainMap({}, slug_by_id)
+        public = set[str]()
+        for comment in comments:
+            expected[comment.id] = expected.get(comment.parent, "")
+            if not comment.is_queued:
+                expected[comment.id] = self._slug(comment, expected[comment.id])
+                public.add(expected[comment.id])
+        return public <= backend().get_with_texts(target, public).keys()
 
-    def _hold(self, target: Target, comment: SourceComment, new: NewComment) -> None:
-        if _is_public(target, importing.slug_of(new)):
-            return  # A moderator has approved the comment since the last import.
-        try:
-            held = importing.hold_imported(target, new, reasons=(_("The comment was pending on the old site."),))
-        except InvalidParent:
-            held = importing.hold_imported(
-                target, replace(new, parent=""), reasons=(_("The comment was pending on the old site."),)
-            )
-        self.report.new[comment.state] += held.new
-        if held.held and comment.state is SourceState.SPAM and held.held.verdict is Verdict.WAITING and held.new:
-            pending.reject(held.held.id, verdict=Verdict.SPAM)
+    def _hold(self, target: Target, comment: SourceComment, parent: str, report: Report) -> None:
+        slug = self._slug(comment, parent)
+        held = selectors.find_held(target, slug, verdict=None)
+        if held is None:
+            if backend().get_with_texts(target, [slug]):
+                return  # A moderator has approved the comment since the last import.
+            if (new := self._prepared(comment, parent, report)) is None:
+                return
+            reasons = (_("The comment was pending on the old site."),)
+            result = backend().hold(target, new, reasons)
+            report.new[comment.state] += result.new
+            held = result.held
+        # A moderator may have returned spam to the queue.
+        if held and comment.state is SourceState.SPAM and held.verdict is Verdict.WAITING and not held.decided_by:
+            pending.reject(held.id, verdict=Verdict.SPAM)
 
-    def _prepared(self, comment: SourceComment, parent: str) -> NewComment | None:
+    def _slug(self, comment: SourceComment, parent: str) -> str:
+        return slugs.from_token(self._token(comment), parent, conf.get("MAX_DEPTH"))
+
+    def _token(self, comment: SourceComment) -> str:
+        return f"{self.system}:{comment.id}"
+
+    def _prepared(self, comment: SourceComment, parent: str, report: Report) -> NewComment | None:
         is_removed = comment.state is SourceState.REMOVED
         source = "" if is_removed else to_markdown(comment.text, comment.format).strip()
         new = NewComment(
             author=CommentAuthor("") if is_removed else self._author(comment),
             source=source,
             html=preparation.render(source) if source else "",
-            token=f"{self.system}:{comment.id}",
+            token=self._token(comment),
             parent=parent,
             email="" if is_removed else preparation.one_line(comment.email),
             posted=comment.posted,
@@ -127,14 +176,15 @@ class Importer:
         try:
             return preparation.clean(new)
         except InvalidComment as error:
-            self.report.left_out.append(f"{comment.id}: {error.sentence}")
+            report.left_out.append(f"{comment.id}: {error.sentence}")
             return None
 
     def _author(self, comment: SourceComment) -> CommentAuthor:
         name = preparation.one_line(comment.name)[: preparation.MAX_NAME] or _("Anonymous")
         url = preparation.one_line(comment.website)[:MAX_URL]
         is_web = url.startswith(("http://", "https://"))
-        return CommentAuthor(name=name, id=self._account(comment.email) or None, url=url if is_web else "")
+        account = comment.account or self._account(comment.email)
+        return CommentAuthor(name=name, id=account or None, url=url if is_web else "")
 
     def _account(self, email: str) -> str:
         """Return the key of the only active account with an email address, or ""."""
@@ -145,11 +195,3 @@ class Importer:
             keys = [str(user.pk) for user in found]
             self._accounts[email] = keys[0] if len(keys) == 1 else ""
         return self._accounts[email]
-
-
-def _is_public(target: Target, slug: str) -> bool:
-    try:
-        selectors.get(target, slug)
-    except CommentNotFound:
-        return False
-    return True

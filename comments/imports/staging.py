@@ -7,21 +7,25 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from threading import Lock
 from types import TracebackType
 
-from marginalia.comments.imports.addresses import Addresses, known_target, pages
+from marginalia.comments import targets
+from marginalia.comments.imports.addresses import Addresses, foreign_url, pages, parse_name, path_of
 from marginalia.comments.imports.records import SourceComment, SourceState, TextFormat
 from marginalia.comments.types import Target
 
-# `posted` is in milliseconds since 1970.
+# `posted` is in milliseconds since 1970. `url` is empty unless the page is on another site.
 _SCHEMA = """
 CREATE TABLE comments (
     id TEXT PRIMARY KEY, address TEXT NOT NULL, parent TEXT NOT NULL, posted INTEGER NOT NULL, state TEXT NOT NULL,
     record TEXT NOT NULL, level INTEGER
 ) WITHOUT ROWID;
-CREATE TABLE addresses (address TEXT PRIMARY KEY, target TEXT) WITHOUT ROWID;
+CREATE TABLE addresses (address TEXT PRIMARY KEY, target TEXT, url TEXT NOT NULL, path TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE pages (path TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
 """
+# How many comments are read and stored together.
+BATCH = 250
 # How many levels of replies are sorted. Deeper replies are attached to a comment on this level.
 _MAX_LEVELS = 5_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,7 +36,9 @@ class Staging:
 
     def __enter__(self) -> "Staging":
         self._file = tempfile.NamedTemporaryFile(prefix="comments-", suffix=".sqlite")  # noqa: SIM115 - see __exit__
-        self._db = sqlite3.connect(self._file.name)
+        # Several threads read from the database, one at a time.
+        self._lock = Lock()
+        self._db = sqlite3.connect(self._file.name, check_same_thread=False)
         self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
         return self
 
@@ -54,6 +60,7 @@ class Staging:
         self._sort()
         self._find_pages(addresses)
         self._db.execute("CREATE INDEX by_address ON comments (address)")
+        self._db.execute("CREATE INDEX by_target ON addresses (target)")
         self._db.commit()
 
     def _sort(self) -> None:
@@ -69,8 +76,9 @@ class Staging:
         )
         for level in range(_MAX_LEVELS):
             changed = self._db.execute(
+                # The plus makes SQLite look for the parents first. There are fewer of them.
                 "UPDATE comments AS c SET level = ?, posted = max(c.posted, p.posted + 1) FROM comments p "
-                "WHERE p.id = c.parent AND p.level = ? AND c.level IS NULL",
+                "WHERE p.id = c.parent AND p.level = ? AND +c.level IS NULL",
                 (level + 1, level),
             )
             if not changed.rowcount:
@@ -78,15 +86,27 @@ class Staging:
         self._db.execute("UPDATE comments SET level = 0, parent = '' WHERE level IS NULL")
 
     def _find_pages(self, addresses: Addresses) -> None:
-        self._db.executemany(
-            "INSERT OR REPLACE INTO pages VALUES (?, ?)", ((path, str(target)) for path, target in pages())
-        )
-        for (address,) in self._db.execute("SELECT DISTINCT address FROM comments").fetchall():
-            converted = addresses.convert(address)
-            target = known_target(converted)
-            found = self._db.execute("SELECT target FROM pages WHERE path = ?", (converted,)).fetchone()
-            name = str(target) if target else found[0] if found else None
-            self._db.execute("INSERT INTO addresses VALUES (?, ?)", (address, name))
+        converted = {
+            address: addresses.convert(address)
+            for (address,) in self._db.execute("SELECT DISTINCT address FROM comments")
+        }
+        names = {address: target for address, new in converted.items() if (target := parse_name(new))}
+        known = targets.existing(names.values())
+        for address, new in converted.items():
+            url = foreign_url(new)
+            target = targets.at_url(url) if url else names.get(address)
+            if not url and target not in known:
+                target = None
+            row = (address, target and str(target), url if target else "", path_of(new))
+            self._db.execute("INSERT INTO addresses VALUES (?, ?, ?, ?)", row)
+        if self.unmatched():
+            self._db.executemany(
+                "INSERT OR REPLACE INTO pages VALUES (?, ?)", ((path, str(target)) for path, target in pages())
+            )
+            self._db.execute(
+                "UPDATE addresses SET target = (SELECT target FROM pages WHERE pages.path = addresses.path) "
+                "WHERE target IS NULL"
+            )
 
     def states(self) -> Counter[str]:
         """Return the number of comments by state."""
@@ -99,23 +119,43 @@ class Staging:
             "GROUP BY address ORDER BY n DESC, address"
         ).fetchall()
 
+    def foreign_pages(self) -> tuple[int, int, str]:
+        """Return the number of comments on pages of other sites, the number of these pages, and the URL of one."""
+        query = "SELECT count(*), count(DISTINCT url), max(url) FROM comments JOIN addresses USING (address) WHERE url != ''"
+        comments, pages, url = self._db.execute(query).fetchone()
+        return comments, pages, url or ""
+
+    def foreign_urls(self, target: Target) -> list[str]:
+        """Return the URLs of a target if it is a page on another site."""
+        query = "SELECT DISTINCT url FROM addresses WHERE target = ? AND url != ''"
+        with self._lock:
+            return [url for (url,) in self._db.execute(query, (str(target),))]
+
     def targets(self) -> list[Target]:
         """Return the targets of all discussions."""
         found = self._db.execute("SELECT DISTINCT target FROM addresses WHERE target IS NOT NULL ORDER BY target")
         return [Target.parse(name) for (name,) in found]
 
-    def comments(self, target: Target) -> Iterator[SourceComment]:
-        """Yield the comments of a discussion by time, each reply after its parent."""
-        rows = self._db.execute(
-            "SELECT record, parent, posted FROM comments JOIN addresses USING (address) WHERE target = ? "
-            "ORDER BY posted, level, id",
-            (str(target),),
-        )
-        for record, parent, posted in rows:
-            values = json.loads(record)
-            values |= {"parent": parent, "posted": _EPOCH + timedelta(milliseconds=posted)}
-            values |= {"state": SourceState(values["state"]), "format": TextFormat(values["format"])}
-            yield SourceComment(**values)
+    def batches(self, target: Target) -> Iterator[list[SourceComment]]:
+        """Yield the comments of a discussion in batches, by time, each reply after its parent."""
+        with self._lock:
+            rows = self._db.execute(
+                "SELECT record, parent, posted FROM comments JOIN addresses USING (address) WHERE target = ? "
+                "ORDER BY posted, level, id",
+                (str(target),),
+            )
+            batch = rows.fetchmany(BATCH)
+        while batch:
+            yield [_comment(*row) for row in batch]
+            with self._lock:
+                batch = rows.fetchmany(BATCH)
+
+
+def _comment(record: str, parent: str, posted: int) -> SourceComment:
+    values = json.loads(record)
+    values |= {"parent": parent, "posted": _EPOCH + timedelta(milliseconds=posted)}
+    values |= {"state": SourceState(values["state"]), "format": TextFormat(values["format"])}
+    return SourceComment(**values)
 
 
 def _milliseconds(moment: datetime) -> int:

@@ -26,7 +26,7 @@ BATCH = 250
 class Importing(Changing):
     """The part of the backend that imports comments."""
 
-    def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
+    def import_(self, target: Target, comments: Iterable[NewComment], *, renumber: bool = True) -> int:
         new = 0
         batch = dict[str, NewComment]()
         try:
@@ -41,7 +41,7 @@ class Importing(Changing):
                 new += self._import_batch(target, batch)
         # Check the order even if all comments are already stored. An earlier import may have been interrupted before it
         # renumbered them.
-        if any(a.posted > b.posted for a, b in pairwise(self.iterate(target))):
+        if renumber and any(a.posted > b.posted for a, b in pairwise(self.iterate(target))):
             self.renumber(target)
         return new
 

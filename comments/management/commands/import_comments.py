@@ -104,8 +104,11 @@ class Command(MongoCommand):
     def _show_found(self, staging: Staging) -> None:
         for state, count in sorted(staging.states().items()):
             self.stdout.write(f"{count:,} {state}")
+        comments, pages, url = staging.foreign_pages()
+        if pages:
+            self.stdout.write(f"{comments:,} of them on {pages:,} pages of other sites, such as {url}")
         for address, count in staging.unmatched():
-            self.stdout.write(self.style.WARNING(f"No page: {address} ({count:,} comments)"))
+            self.stdout.write(self.style.WARNING(f"No page: {address or '(no address)'} ({count:,} comments)"))
 
     def _show_report(self, report: Report, *, dry_run: bool) -> None:
         for sentence in report.left_out:

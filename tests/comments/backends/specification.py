@@ -120,13 +120,13 @@ class Specification(Backend):
         thread.comments[made.slug], thread.emails[made.slug] = made, new.email
         return PostResult(made)
 
-    def import_(self, target, comments):
+    def import_(self, target, comments, *, renumber=True):
         there = self.threads[target].comments
         before = len(there)
         for new in comments:
             if self._slug(new) not in there:
                 self._publish(target, new if new.posted else replace(new, posted=self._now()))
-        if any(a.posted > b.posted for a, b in pairwise(self._sorted(target, Order.OLDEST))):
+        if renumber and any(a.posted > b.posted for a, b in pairwise(self._sorted(target, Order.OLDEST))):
             self._renumber(target)
         return len(there) - before
 

@@ -34,6 +34,15 @@ def test_import_is_ordered_after_an_interrupted_import(mongo, settings, target, 
     assert [c.source for c in backend.iterate(target)] == ["1", "2", "young"]
 
 
+def test_batches_are_ordered_by_the_last_call(mongo, settings, target):
+    backend = configure(settings)
+    assert backend.import_(target, [imported(2)], renumber=False) == 1
+    assert backend.import_(target, [imported(1)], renumber=False) == 1
+    assert [c.source for c in backend.iterate(target)] == ["2", "1"]
+    assert backend.import_(target, []) == 0
+    assert [c.source for c in backend.iterate(target)] == ["1", "2"]
+
+
 def test_import_is_ordered_despite_concurrent_posts(mongo, settings, target):
     backend = configure(settings)
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from marginalia.comments.imports.addresses import Addresses, BadRule
+from marginalia.comments.imports.addresses import Addresses, BadRule, path_of
 from marginalia.comments.imports.importer import Importer
 from marginalia.comments.imports.records import SourceComment, SourceState, TextFormat
 from marginalia.comments.imports.staging import Staging
@@ -68,6 +68,15 @@ def test_second_import_changes_nothing(post_page):
     assert list(selectors.iterate(post_page)) == before
     assert len(selectors.held()) == 1
     assert len(selectors.held(verdict=Verdict.SPAM)) == 1
+
+
+def test_stored_comments_are_not_rendered_again(post_page, monkeypatch):
+    comments = [comment(n, minutes=n) for n in range(300)]
+    run(*comments)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(preparation, "render", lambda source: pytest.fail(f"{source} was rendered"))
+        assert sum(run(*comments).new.values()) == 0
+    assert run(*comments, comment(300, minutes=300)).new == {"public": 1}
 
 
 def test_interrupted_import_is_completed(post_page, monkeypatch):
@@ -173,10 +182,10 @@ class TestAddresses:
         file.write_text("/one,/news/hello\n")
         rules = [r"s|^https://old\.example/blog/(.*)|/news/\1|", "s#/hallo#/hello#"]
         addresses = Addresses.from_options(rules, file)
-        assert addresses.convert("https://old.example/blog/hallo/?x=1") == "/news/hello"
-        assert addresses.convert("/one") == "/news/hello"
-        assert addresses.convert("HTTPS://other.example/news/hello/index.html") == "/news/hello"
-        assert addresses.convert("http://[broken") == "http://[broken"
+        assert path_of(addresses.convert("https://old.example/blog/hallo/?x=1")) == "/news/hello"
+        assert path_of(addresses.convert("/one")) == "/news/hello"
+        assert path_of(addresses.convert("HTTPS://other.example/news/hello/index.html#top")) == "/news/hello"
+        assert path_of(addresses.convert("http://[broken")) == "http://[broken"
 
     @pytest.mark.parametrize("rule", ["", "s|a|b", "y|a|b|", r"s|(|b|", r"s|a|\2|"])
     def test_invalid_rules_are_refused(self, rule):
@@ -259,6 +268,15 @@ class TestCommand:
         assert error == ""
         assert "1 discussions with 3 comments: 3 new." in out
         assert selectors.count(post_page) == 3
+
+    def test_site_is_read_once_for_all_comments(self, post_page, file, commands):
+        reads = []
+        for rule in ("s|/none|/none|", "s|/missing|/news/hello|"):
+            services.delete_discussion(post_page)
+            with commands.recorded():
+                self.call(file, "--skip-unmatched", "--rewrite", rule)
+            reads.append(sum(event.command.get("find") == "cms.site" for event in commands.sent))
+        assert reads[0] == reads[1] > 0
 
     def test_wrong_options_are_explained(self, post_page, tmp_path, file):
         assert "Name the file" in self.call()[1]

@@ -139,8 +139,8 @@ MUTANTS = (
     Mutant(
         "visible objects alone are discussed",
         "comments/targets.py::resolve_many",
-        "objects = (obj for model, keys in by_model.items() for obj in _registered[model](keys))",
-        "objects = (obj for model, keys in by_model.items() for obj in model._default_manager.filter(pk__in=keys))",
+        "objects = (obj for model, keys in _keys(requested).items() for obj in _registered[model](keys))",
+        "objects = (obj for model, keys in _keys(requested).items() for obj in model._default_manager.filter(pk__in=keys))",
         "tests/comments/test_targets.py::test_hidden_target_returns_404_everywhere",
     ),
     Mutant(
