@@ -1,15 +1,17 @@
-"""Speed of `manage.py import_comments` into an empty discussion, compared with raw inserts."""
+"""Speed of `manage.py import_comments`: into an empty discussion, and from an export of another comment system."""
 
 import io
 import json
 import random
 import tempfile
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from benchmarks import report, site
 from benchmarks.content import SENTENCES
+from benchmarks.photos import peak_memory
 
 COUNT = 500 if site.QUICK else 10_000
 MINIMUM = 1_000
@@ -17,19 +19,82 @@ LAYOUTS = (("documents", "oldest"), ("buckets", "oldest"), ("buckets", "threaded
 COLUMNS = ["Layout", "Comments", "Import per second", "Raw insert per second", "Ratio", f"≥ {MINIMUM:,}"]
 ABOUT = """`import_comments` renders and stores the comments in a file. Half of the comments are replies. *Raw insert*
 calls `insert_one` once per comment, in the same process, on a collection that has only the `_id` index."""
+PAGES = 500 if site.QUICK else 10_000
+COMMENTS_A_PAGE = 2
+SYSTEM_COLUMNS = [
+    "Comments",
+    "Pages",
+    "First import per second",
+    "Second import per second",
+    "Memory",
+    f"≥ {MINIMUM:,}",
+]
+SYSTEM_ABOUT = """`import_comments --from disqus` reads an XML export whose texts are HTML. The second import of the same
+file changes nothing. *Memory* is the additional memory that both imports need."""
+MESSAGE = (
+    '<p>{} It is <b>number {}</b>.</p><p><a href="https://example.org/{}" rel="nofollow">Read this</a><br>Bye.</p>'
+)
 
 
 def main() -> None:
-    """Import the same file in each layout, and publish the results."""
+    """Import the same file in each layout, and exports of another system, and publish the results."""
     with site.temporary_site():
-        import django
-
-        django.setup()
-        from django.core.management import call_command
-
-        call_command("setup_indexes", verbosity=0)
+        site.set_up(PAGES)
+        systems = [_measure_system(pages) for pages in (1, PAGES // 10, PAGES)]
         rows = [_measure_layout(*layout) for layout in LAYOUTS]
-        report.publish("importing", [report.Table("Importing comments", ABOUT, COLUMNS, rows)])
+        tables = [
+            report.Table("Importing comments", ABOUT, COLUMNS, rows),
+            report.Table("Importing comments from another system", SYSTEM_ABOUT, SYSTEM_COLUMNS, systems),
+        ]
+        report.publish("importing", tables)
+
+
+def _measure_system(count: int) -> list[object]:
+    """Import the same number of comments on `count` pages twice."""
+    from django.core.management import call_command
+
+    from marginalia.comments.imports.addresses import pages
+    from marginalia.comments.posting import services
+    from marginalia.comments.reading import selectors
+
+    targets = [(path, target) for path, target in pages() if "/volume/" in path][:count]
+    total = PAGES * COMMENTS_A_PAGE
+    rates = list[float]()
+    with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+        file.writelines(_disqus([path for path, _target in targets], total))
+        file.flush()
+        before = peak_memory()
+        for _run in range(2):
+            started = time.perf_counter()
+            call_command("import_comments", file.name, "--from", "disqus", stdout=io.StringIO())
+            rates.append(total / (time.perf_counter() - started))
+        grown = peak_memory() - before
+    assert sum(selectors.count(target) for _path, target in targets) == total
+    for _path, target in targets:
+        services.delete_discussion(target)
+    verdict = "met" if min(rates) >= MINIMUM else "missed"
+    return [f"{total:,}", f"{len(targets):,}", *(f"{rate:,.0f}" for rate in rates), f"+{grown:.0f} MiB", verdict]
+
+
+def _disqus(paths: list[str], total: int) -> Iterator[str]:
+    """Yield an export with `total` comments. Every second comment replies to the one before it on the same page."""
+    yield '<disqus xmlns="http://disqus.com" xmlns:dsq="http://disqus.com/disqus-internals">\n'
+    for number, path in enumerate(paths):
+        yield f'<thread dsq:id="{number}"><id/><link>https://old.example{path}</link></thread>\n'
+    generator = random.Random(9)
+    started = datetime(2019, 1, 1, tzinfo=UTC)
+    for number in range(total):
+        page, position = number % len(paths), number // len(paths)
+        parent = f'<parent dsq:id="{number - len(paths)}"/>' if position % 2 else ""
+        moment = (started + timedelta(minutes=number)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        message = MESSAGE.format(generator.choice(SENTENCES), number, number)
+        yield (
+            f'<post dsq:id="{number}"><message><![CDATA[{message}]]></message><createdAt>{moment}</createdAt>'
+            "<isDeleted>false</isDeleted><isSpam>false</isSpam>"
+            f"<author><name>Reader {number % 97}</name><username>r{number % 97}</username></author>"
+            f'<thread dsq:id="{page}"/>{parent}</post>\n'
+        )
+    yield "</disqus>\n"
 
 
 def _measure_layout(layout: str, order: str) -> list[object]:

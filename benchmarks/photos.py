@@ -106,7 +106,7 @@ def _connect() -> None:
     database()["cms.site"].find_one()
 
 
-def _peak() -> float:
+def peak_memory() -> float:
     """Return the peak resident set size of this process so far, in MiB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):
@@ -115,10 +115,10 @@ def _peak() -> float:
 
 
 def _measure(work: Callable[[], object]) -> dict[str, float]:
-    before = _peak()
+    before = peak_memory()
     started = time.perf_counter()
     work()
-    return {"seconds": time.perf_counter() - started, "growth": _peak() - before, "peak": _peak()}
+    return {"seconds": time.perf_counter() - started, "growth": peak_memory() - before, "peak": peak_memory()}
 
 
 def _bytes(mb: int) -> Iterator[bytes]:
