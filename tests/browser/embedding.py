@@ -1,11 +1,15 @@
-"""Another site on another port, whose pages embed a discussion under a strict Content-Security-Policy."""
+"""Another site on another port, whose pages embed a discussion under a strict Content-Security-Policy, and its readers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from mimetypes import guess_type
+from pathlib import Path
 from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
+
+from playwright.sync_api import Page, expect
 
 PAGE = """<!doctype html>
 <html lang="en" dir="{direction}">
@@ -32,11 +36,45 @@ PAGE = """<!doctype html>
 """
 
 
+def write(page: Page, text: str, name: str = "Ann") -> None:
+    """Fill the last form of a discussion. If `name` is "", the form has no name, or keeps it."""
+    if name:
+        page.get_by_label("Name").fill(name)
+    page.get_by_label("Comment", exact=True).last.fill(text)
+
+
+def post(page: Page, text: str, name: str = "Ann") -> None:
+    """Post a comment, and wait until it is focused."""
+    write(page, text, name)
+    page.get_by_role("button", name="Post").click()
+    expect(page.locator(".comment:focus")).to_contain_text(text)
+
+
 class OtherSite:
-    """The address of the other site, and the attributes of the element on its pages."""
+    """The address of the other site, and what its pages contain.
+
+    Attributes:
+        attributes: The attributes of the element.
+        html: Templates of whole pages, by path.
+        folder: A folder with files that the site serves, or None.
+    """
 
     def __init__(self, url: str) -> None:
-        self.url, self.attributes, self.direction, self.cookies = url, "", "ltr", [""]
+        self.url, self.attributes, self.direction = url, "", "ltr"
+        self.html: dict[str, str] = {}
+        self.folder: Path | None = None
+
+    def find(self, path: str, server: str) -> tuple[bytes, str] | None:
+        """Return the content and the type of a page or file, or None if there is none."""
+        if path in self.html:
+            return self.html[path].encode(), "text/html"
+        if self.folder and (file := self.folder / path.strip("/")):
+            file = file / "index.html" if file.is_dir() else file
+            return (file.read_bytes(), guess_type(file.name)[0] or "text/plain") if file.is_file() else None
+        if path.startswith("/posts/"):
+            html = PAGE.format(server=server, attributes=self.attributes, direction=self.direction)
+            return html.encode(), "text/html"
+        return None
 
 
 @contextmanager
@@ -45,13 +83,13 @@ def serve(server: str) -> Iterator[OtherSite]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            is_page = urlsplit(self.path).path.startswith("/posts/")
-            html = PAGE.format(server=server, attributes=site.attributes, direction=site.direction).encode()
-            self.send_response(200 if is_page else 404)
-            self.send_header("Content-Type", "text/html")
+            found = site.find(urlsplit(self.path).path, server)
+            content, type = found or (b"", "text/plain")
+            self.send_response(200 if found else 404)
+            self.send_header("Content-Type", type)
             self.send_header("Content-Security-Policy", f"default-src 'self' {server}")
             self.end_headers()
-            self.wfile.write(html if is_page else b"")
+            self.wfile.write(content)
 
         def log_message(self, format: str, *args: Any) -> None:
             """Log nothing."""

@@ -1,6 +1,7 @@
 """A discussion on a page of another origin, under a strict Content-Security-Policy and without cookies."""
 
 import gzip
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,8 @@ from pathlib import Path
 import jwt
 import pytest
 from django.contrib.staticfiles import finders
-from playwright.sync_api import Page, expect
+from django.core.management import call_command
+from playwright.sync_api import expect
 
 from api.models import EmbeddedPage
 from marginalia.comments.posting import services
@@ -17,7 +19,7 @@ from marginalia.comments.targets import target_for
 from marginalia.comments.types import CommentAuthor
 from tests.browser import embedding
 from tests.browser.axe import RUN
-from tests.browser.embedding import OtherSite
+from tests.browser.embedding import OtherSite, post, write
 from tests.browser.people import PHONE
 
 SECRET = "a secret that both sites know, and nobody else"
@@ -29,18 +31,6 @@ def other(mongo, rules, settings, server) -> Iterator[OtherSite]:
     with embedding.serve(server) as site:
         settings.EMBED = {"ORIGINS": [site.url], "KEYS": [f"HS256:{SECRET}"]}
         yield site
-
-
-def write(page: Page, text: str, name: str = "Ann") -> None:
-    if name:
-        page.get_by_label("Name").fill(name)
-    page.get_by_label("Comment", exact=True).last.fill(text)
-
-
-def post(page: Page, text: str, name: str = "Ann") -> None:
-    write(page, text, name)
-    page.get_by_role("button", name="Post").click()
-    expect(page.locator(".comment:focus")).to_contain_text(text)
 
 
 def stored() -> list[str]:
@@ -126,6 +116,21 @@ def test_permalink_leads_to_the_comment(browsing, other, server, rules):
     assert page.url.startswith(f"{other.url}/posts/7/?comments=threaded.at.")
 
 
+def test_old_permalink_leads_to_the_imported_comment(browsing, other, rules, tmp_path):
+    rules(PAGE_SIZE=5)
+    rows = [
+        {"id": n, "url": f"{other.url}/posts/7/", "posted": n, "text": f"Number {n}", "anchor": f"comment-{n}"}
+        for n in range(12)
+    ]
+    export = tmp_path / "comments.jsonl"
+    export.write_text("\n".join(map(json.dumps, rows)))
+    call_command("import_comments", export, "--from", "json-lines")
+    for place in ("#comment-8", "?comment=8"):
+        page = browsing()
+        page.goto(f"{other.url}/posts/7/{place}")
+        expect(page.locator(".comment:focus")).to_contain_text("Number 8")
+
+
 def test_unregistered_site_shows_an_error(browsing, other, settings):
     settings.EMBED = {"ORIGINS": [], "KEYS": []}
     page = browsing()
@@ -144,7 +149,9 @@ def test_moderator_signed_on_by_the_other_site_approves_and_deletes(browsing, ot
     reader.goto(f"{other.url}/posts/7/")
     post(reader, "Please let me in")
     expect(reader.get_by_text("waiting for approval").first).to_be_visible()
-    other.attributes = f' token="{token(sub="7", name="Mona", moderator=True)}"'
+    picture = f"{other.url}/mona.svg"
+    other.html["/mona.svg"] = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+    other.attributes = f' token="{token(sub="7", name="Mona", moderator=True, picture=picture)}"'
     moderator = browsing()
     moderator.goto(f"{other.url}/posts/7/")
     moderator.get_by_role("button", name="Approve: Ann").click()
@@ -153,6 +160,7 @@ def test_moderator_signed_on_by_the_other_site_approves_and_deletes(browsing, ot
     post(moderator, "Welcome", name="")
     expect(moderator.locator(".comment:focus")).to_contain_text("Mona")
     expect(moderator.locator(".comment:focus .badge")).to_have_text("Moderator")
+    expect(moderator.locator(".comment:focus .picture")).to_have_attribute("src", picture)
     moderator.once("dialog", lambda dialog: dialog.accept())
     moderator.get_by_role("button", name="Delete: Ann").click()
     expect(moderator.get_by_text("Please let me in")).to_have_count(0)
