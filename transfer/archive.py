@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bson import ObjectId
+from django.utils.translation import gettext as _
 
 from transfer.lines import BadLine, decode
 
@@ -229,7 +230,7 @@ class Archive:
         self._sizes = dict(self._list_zip() if self._zip else self._list_folder())
         self.manifest = self._read_manifest()
         if missing := set(self.manifest.files) - set(self._sizes):
-            raise BadArchive(f"these files are missing: {', '.join(sorted(missing))}")
+            raise BadArchive(_("these files are missing: %(names)s") % {"names": ", ".join(sorted(missing))})
 
     @classmethod
     @contextmanager
@@ -260,10 +261,14 @@ class Archive:
                 records += 1
                 step()
             if (sha256.hexdigest(), self._sizes[name], records) != (entry["sha256"], entry["bytes"], entry["records"]):
-                raise BadArchive(f"{name} doesn't match the manifest. It was changed or is incomplete")
+                raise BadArchive(
+                    _("%(name)s doesn't match the manifest. It was changed or is incomplete") % {"name": name}
+                )
         for record in self.records(PHOTOS):
             if bool(record["length"]) is not bool(record["sha256"]):
-                raise BadArchive(f"{PHOTOS} doesn't describe the bytes of {record['_id']}")
+                raise BadArchive(
+                    _("%(photos)s doesn't describe the bytes of %(id)s") % {"photos": PHOTOS, "id": record["_id"]}
+                )
             if record["sha256"]:
                 self._check_picture(record)
 
@@ -276,11 +281,14 @@ class Archive:
         name = f"photos/{record['_id']}"
         sha256 = hashlib.sha256()
         if name not in self._sizes:
-            raise BadArchive(f"{name} is missing")
+            raise BadArchive(_("%(name)s is missing") % {"name": name})
         for piece in self.picture(record["_id"]):
             sha256.update(piece)
         if sha256.hexdigest() != record["sha256"] or self._sizes[name] != record.get("length"):
-            raise BadArchive(f"{name} doesn't match {PHOTOS}. It was changed or is incomplete")
+            raise BadArchive(
+                _("%(name)s doesn't match %(photos)s. It was changed or is incomplete")
+                % {"name": name, "photos": PHOTOS}
+            )
 
     def records(self, name: str) -> Iterator[dict[str, Any]]:
         """Yield the documents of a file.
@@ -302,7 +310,7 @@ class Archive:
         with self._open(name) as file:
             while line := file.readline(LONGEST_LINE + 1):
                 if len(line) > LONGEST_LINE:
-                    raise BadArchive(f"a line of {name} is too long")
+                    raise BadArchive(_("a line of %(name)s is too long") % {"name": name})
                 yield line
 
     def picture(self, file_id: object) -> Iterator[bytes]:
@@ -321,31 +329,39 @@ class Archive:
             with self._zip.open(name) if self._zip else (self.path / name).open("rb") as file:
                 yield file
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
-            raise BadArchive(f"{name} can't be read: {error}") from error
+            raise BadArchive(_("%(name)s can't be read: %(error)s") % {"name": name, "error": error}) from error
 
     def _read_manifest(self) -> Manifest:
         if MANIFEST not in self._sizes:
-            raise BadArchive(f"{MANIFEST} is missing. It wasn't written by export_site, or the export was interrupted")
+            raise BadArchive(
+                _("%(manifest)s is missing. It wasn't written by export_site, or the export was interrupted")
+                % {"manifest": MANIFEST}
+            )
         if self._sizes[MANIFEST] > LARGEST_MANIFEST:
-            raise BadArchive(f"{MANIFEST} is too large")
+            raise BadArchive(_("%(manifest)s is too large") % {"manifest": MANIFEST})
         with self._open(MANIFEST) as file:
             try:
                 data = json.loads(file.read(LARGEST_MANIFEST + 1))
             except (ValueError, RecursionError) as error:
-                raise BadArchive(f"{MANIFEST} is not valid JSON: {error}") from error
+                raise BadArchive(
+                    _("%(manifest)s is not valid JSON: %(error)s") % {"manifest": MANIFEST, "error": error}
+                ) from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise BadArchive("it is not an export of a site")
+            raise BadArchive(_("it is not an export of a site"))
         if data.get("version") != VERSION:
-            raise BadArchive(f"it has the format version {data.get('version')!r}, but this release reads {VERSION}")
+            raise BadArchive(
+                _("it has the format version %(found)s, but this release reads %(version)s")
+                % {"found": repr(data.get("version")), "version": VERSION}
+            )
         files = data.get("files")
         if (
             not isinstance(files, dict)
             or not set(FILES) - LATER_FILES <= set(files) <= set(FILES)
             or not all(map(_is_file_entry, files.values()))
         ):
-            raise BadArchive(f"{MANIFEST} doesn't describe each file")
+            raise BadArchive(_("%(manifest)s doesn't describe each file") % {"manifest": MANIFEST})
         if not isinstance(data.get("made"), str) or not isinstance(data.get("options"), dict):
-            raise BadArchive(f"{MANIFEST} lacks its date or source")
+            raise BadArchive(_("%(manifest)s lacks its date or source") % {"manifest": MANIFEST})
         return Manifest(data["made"], data["options"], files)
 
     def _list_zip(self) -> Iterator[tuple[str, int]]:
@@ -355,14 +371,16 @@ class Archive:
         # The sizes in a zip can be forged. In a genuine zip, the sum of the compressed sizes never exceeds the size of
         # the zip itself.
         if sum(entry.compress_size for entry in entries) > self.path.stat().st_size:
-            raise BadArchive("it claims more content than its size allows")
+            raise BadArchive(_("it claims more content than its size allows"))
         for entry in entries:
             name = entry.orig_filename
             _check_name(name)
             if name in seen:
-                raise BadArchive(f"it contains {name} twice")
+                raise BadArchive(_("it contains %(name)s twice") % {"name": name})
             if entry.file_size > SMALL + MOST_GROWTH * entry.compress_size:
-                raise BadArchive(f"{name} would expand to more than {MOST_GROWTH} times its size")
+                raise BadArchive(
+                    _("%(name)s would expand to more than %(n)d times its size") % {"name": name, "n": MOST_GROWTH}
+                )
             seen.add(name)
             yield name, entry.file_size
 
@@ -373,7 +391,7 @@ class Archive:
                 continue
             _check_name(name)
             if path.is_symlink() or not path.is_file():
-                raise BadArchive(f"{name} is not a file")
+                raise BadArchive(_("%(name)s is not a file") % {"name": name})
             yield name, path.stat().st_size
 
 
@@ -381,23 +399,26 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
     except FileNotFoundError as error:
-        raise BadArchive("this folder or file doesn't exist") from error
+        raise BadArchive(_("this folder or file doesn't exist")) from error
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise BadArchive(f"it is not a zip file, or is incomplete: {error}") from error
+        raise BadArchive(_("it is not a zip file, or is incomplete: %(error)s") % {"error": error}) from error
 
 
 def _check_name(name: str) -> None:
     if name != MANIFEST and name not in FILES and not _PICTURE.fullmatch(name):
-        raise BadArchive(f"it contains the unexpected file {name[:100]!r}")
+        raise BadArchive(_("it contains the unexpected file %(name)s") % {"name": repr(name[:100])})
 
 
 def _parse_document(name: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         record = decode(line)
     except BadLine as error:
-        raise BadArchive(f"line {number} of {name} is not a valid document: {error}") from error
+        raise BadArchive(
+            _("line %(number)s of %(name)s is not a valid document: %(error)s")
+            % {"number": number, "name": name, "error": error}
+        ) from error
     if not all(isinstance(record.get(field), type) for field, type in _KEYS.get(name, {}).items()):
-        raise BadArchive(f"line {number} of {name} has the wrong keys")
+        raise BadArchive(_("line %(number)s of %(name)s has the wrong keys") % {"number": number, "name": name})
     return record
 
 

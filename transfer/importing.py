@@ -18,6 +18,8 @@ from typing import Any
 from bson import ObjectId
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from api.embed import pages as embedded_pages
 from api.embed.pages import InvalidAddress, PageAddress
@@ -58,7 +60,8 @@ from transfer.importing_nodes import ImportResult, Outcome, Unstored
 from wordpress import old_links
 
 Results = Iterator[ImportResult]
-CHANGED, NOT_HERE = "it has been changed here", "its page doesn't exist here"
+CHANGED = gettext_lazy("it has been changed here")
+NOT_HERE = gettext_lazy("its page doesn't exist here")
 
 
 @dataclass
@@ -202,7 +205,7 @@ class Import:
         }
         for record in records:
             if not importing_photos.has_shown_picture(record, content_ids):
-                yield importing_nodes.skip(record, "its file is not in the export")
+                yield importing_nodes.skip(record, _("its file is not in the export"))
                 continue
             result = importing_photos.import_photo(
                 record, self.archive.picture(record["_id"]), dry_run=self.dry_run, unstored=self._unstored
@@ -211,14 +214,14 @@ class Import:
                 newer.add(record["_id"])
                 continue
             if result.outcome is Outcome.SAME and self.reads_photos and not importing_photos.has_same_bytes(record):
-                result = importing_nodes.skip(record, "its file here differs from the export")
+                result = importing_nodes.skip(record, _("its file here differs from the export"))
             yield result
         for record in self.archive.records(PHOTOS) if newer else ():
             if record["_id"] in newer:
                 yield importing_photos.import_photo(record, (), replace=True)
 
     def _old_link(self, record: dict[str, Any]) -> ImportResult:
-        label = f"the old URL {record.get('path')}"[:200]
+        label = (_("the old URL %(name)s") % {"name": record.get("path")})[:200]
         try:
             is_new = old_links.import_link(record, dry_run=self.dry_run)
         except ValueError as error:
@@ -226,7 +229,7 @@ class Import:
         return ImportResult(Outcome.NEW if is_new else Outcome.SAME, label)
 
     def _manual_redirect(self, record: dict[str, Any]) -> ImportResult:
-        label = f"the redirect from {record['url']}"[:200]
+        label = (_("the redirect from %(name)s") % {"name": record["url"]})[:200]
         if (stored := manual_redirects.get(record["url"])) and stored.target == record["target"]:
             return ImportResult(Outcome.SAME, label)
         action = SaveRedirect(user=System("import"), url=record["url"], target=record["target"])
@@ -241,16 +244,16 @@ class Import:
 
     def _tag(self, record: dict[str, Any]) -> ImportResult:
         name, description, renamed_to = record["tag"], record["description"], record["renamed_to"]
-        label = f"the tag {name}"[:200]
+        label = (_("the tag %(name)s") % {"name": name})[:200]
         stored = stored_tags.get(name)
         if stored.nonce and (stored.description, stored.renamed_to) == (description, renamed_to):
             return ImportResult(Outcome.SAME, label)
         if stored.nonce:
-            return ImportResult(Outcome.SKIPPED, label, "it has another description or name here")
+            return ImportResult(Outcome.SKIPPED, label, _("it has another description or name here"))
         if not name or normalized(name) != name or normalized(renamed_to) != renamed_to:
-            return ImportResult(Outcome.SKIPPED, label, "this isn't a tag")
+            return ImportResult(Outcome.SKIPPED, label, _("this isn't a tag"))
         if len(description) > LONGEST_DESCRIPTION:
-            return ImportResult(Outcome.SKIPPED, label, "its description is too long")
+            return ImportResult(Outcome.SKIPPED, label, _("its description is too long"))
         if not self.dry_run:
             tag_services.import_tag(name, description, renamed_to)
         return ImportResult(Outcome.NEW, label)
@@ -258,23 +261,23 @@ class Import:
     def _setting(self, record: dict[str, Any]) -> ImportResult:
         name = record["setting"]
         value = record.get("value")
-        label = f"the setting {name[:40]}"
+        label = _("the setting %(name)s") % {"name": name[:40]}
         defaults = asdict(StoredSettings())
         present = asdict(stored_site.read().settings)
         if name not in defaults:
-            return ImportResult(Outcome.SKIPPED, label, "this release has no such setting")
+            return ImportResult(Outcome.SKIPPED, label, _("this release has no such setting"))
         if present[name] == value:
             return ImportResult(Outcome.SAME, label)
         if present[name] != defaults[name]:
-            return ImportResult(Outcome.SKIPPED, label, "it has another value here")
+            return ImportResult(Outcome.SKIPPED, label, _("it has another value here"))
         try:
             form_value = str(value) if isinstance(value, ObjectId) else value
             if setting_fields.FIELDS[name].clean(form_value) != value:
-                raise ValidationError("its form would store it differently")
+                raise ValidationError(_("its form would store it differently"))
             if not self.dry_run:
                 save_settings({name: value}, {name: defaults[name]})
         except (ValidationError, SettingsConflict, TooBusy, *MALFORMED) as error:
-            return ImportResult(Outcome.SKIPPED, label, f"it can't be stored: {error}")
+            return ImportResult(Outcome.SKIPPED, label, _("it can't be stored: %(error)s") % {"error": error})
         return ImportResult(Outcome.NEW, label)
 
     def _embedded_page(self, record: dict[str, Any]) -> ImportResult:
@@ -305,12 +308,12 @@ class Import:
     def _discussion(self, rows: Iterator[dict[str, Any]]) -> Results:
         head = next(rows)
         target = Target.parse(str(head.get("discussion")))
-        label = f"the discussion {str(target)[:80]}"
+        label = _("the discussion %(name)s") % {"name": str(target)[:80]}
         if self.dry_run and label in self.skipped_before:
             yield self.skipped_before[label]
             return
         if not self._will_exist(target):
-            yield ImportResult(Outcome.SKIPPED, label, NOT_HERE)
+            yield ImportResult(Outcome.SKIPPED, label, str(NOT_HERE))
             return
         addresses = bool(self.archive.manifest.options.get("addresses"))
         # Use a temporary file, because a discussion can be larger than the available memory. It is in VAR_DIR, because
@@ -346,9 +349,9 @@ class Import:
 
     def _pending(self, record: dict[str, Any]) -> ImportResult:
         target = Target.parse(record["discussion"])
-        label = f"the pending comment {str(target)[:80]} {record.get('comment')}"[:200]
+        label = (_("the pending comment %(name)s") % {"name": f"{str(target)[:80]} {record.get('comment')}"})[:200]
         if not self._will_exist(target):
-            return ImportResult(Outcome.SKIPPED, label, NOT_HERE)
+            return ImportResult(Outcome.SKIPPED, label, str(NOT_HERE))
         try:
             is_new = transfer.import_held(self._check_moderator(record), dry_run=self.dry_run)
         except (transfer.BrokenFile, CommentError, TypeError) as error:
@@ -365,11 +368,13 @@ def _compare(target: Target, row: dict[str, Any], digests: dict[str, bytes]) -> 
         return ImportResult(Outcome.SAME, label)
     if "discussion" in row:
         if row.get("open"):
-            return ImportResult(Outcome.SKIPPED, f"the discussion {label}", "it has been closed here")
+            return ImportResult(
+                Outcome.SKIPPED, _("the discussion %(name)s") % {"name": label}, _("it has been closed here")
+            )
         return ImportResult(Outcome.NEWER, label)
     if digest is None:
         return ImportResult(Outcome.NEW, label)
-    return ImportResult(Outcome.SKIPPED, f"the comment {label}", CHANGED)
+    return ImportResult(Outcome.SKIPPED, _("the comment %(name)s") % {"name": label}, str(CHANGED))
 
 
 def _digests(rows: transfer.Rows) -> dict[str, bytes]:

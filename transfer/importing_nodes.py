@@ -19,6 +19,8 @@ from typing import Any
 
 from bson import ObjectId
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, DuplicateKeyError, WriteError
 
@@ -46,7 +48,7 @@ from transfer import exported
 
 # How many revisions each command stores. They are few, because each revision contains a complete body text.
 BATCH = 20
-DATABASE_REFUSED = "it violates the validator of its collection"
+DATABASE_REFUSED = gettext_lazy("it violates the validator of its collection")
 
 
 # Fields that all nodes have, and whose values are limited by forms.
@@ -55,7 +57,7 @@ _DATES = ("created", "updated", "published", "expires")
 
 
 class Outcome(StrEnum):
-    """The outcome of importing a document. The values appear in the report."""
+    """The outcome of importing a document."""
 
     NEW = "new"
     NEWER = "newer than here"
@@ -145,10 +147,10 @@ def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collect
     exported_fields = {k: v for k, v in record.items() if k not in ("history", "sha256")}
     if stored is None:
         if database()[TRASH].find_one({"_id": record["_id"]}, {"_id": 1}):
-            return skip(record, "it is in the trash here")
+            return skip(record, _("it is in the trash here"))
         place = {f"metadata.{field}": record["metadata"][field] for field in ("parent_id", "slug")}
         if database()[collection].find_one({**place, "_id": {"$ne": record["_id"]}}, {"_id": 1}):
-            return skip(record, "another page has its URL here")
+            return skip(record, _("another page has its URL here"))
         return ImportResult(Outcome.NEW, label)
     if exported.as_exported(stored) == exported_fields:
         return ImportResult(Outcome.SAME, label)
@@ -156,15 +158,15 @@ def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collect
     known |= {_converted_nonce(nonce) for nonce in known if isinstance(nonce, ObjectId)}
     present = {stored["metadata"]["nonce"], stored.get("draft", {}).get("nonce", record["metadata"]["nonce"])}
     if not present <= known:
-        return skip(record, "it has been changed here")
+        return skip(record, _("it has been changed here"))
     if (record["metadata"]["nonce"], _draft_nonce(record)) == (stored["metadata"]["nonce"], _draft_nonce(stored)):
         # The nonces are equal, so the difference was caused by a change that doesn't set a nonce, for example to the
         # tags or to the position. It is unknown on which site this change was made.
-        return skip(record, "it has the same version, but other tags or another position")
+        return skip(record, _("it has the same version, but other tags or another position"))
     if stored["metadata"]["tags"] not in (record["metadata"]["tags"], _saved_tags(stored)):
-        return skip(record, "its tags have been changed here")
+        return skip(record, _("its tags have been changed here"))
     if _was_discarded(record, stored):
-        return skip(record, "its draft has been discarded here")
+        return skip(record, _("its draft has been discarded here"))
     address = tree.current().url(stored["metadata"]["parent_id"], stored["metadata"]["slug"])
     return ImportResult(Outcome.NEWER, label, id=record["_id"], replaced=f"{describe(stored)} at {address}")
 
@@ -192,7 +194,7 @@ def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -
     revision = {"_id": record["metadata"]["nonce"], "node_id": record["_id"]}
     is_unstored = unstored is not None and revision["_id"] in unstored.revisions
     if not is_unstored and database()[REVISIONS].find_one(revision, {"_id": 1}) is None:
-        raise Refused("its current version is not in its history")
+        raise Refused(_("its current version is not in its history"))
 
 
 def _saved_tags(stored: Mapping[str, Any]) -> Any:
@@ -221,15 +223,15 @@ def explain(error: Exception) -> str:
     """Return why a document can't be stored, as text for an operator."""
     if isinstance(error, DuplicateKeyError):
         if "metadata.slug" in (error.details or {}).get("keyPattern", {"metadata.slug": 1}):
-            return "another page has its URL here"
-        return "another page in its section has the same values in fields that must be unique"
+            return _("another page has its URL here")
+        return _("another page in its section has the same values in fields that must be unique")
     if isinstance(error, WriteError):
-        return DATABASE_REFUSED
+        return str(DATABASE_REFUSED)
     if isinstance(error, FieldRefused):
         return "; ".join(f"{path}: {text}" if path else text for path, text in error.errors.items())
     if isinstance(error, NodeError):
         return str(error)
-    return f"it is malformed ({type(error).__name__}: {error})"
+    return _("it is malformed (%(error)s)") % {"error": f"{type(error).__name__}: {error}"}
 
 
 def import_revisions(records: Iterable[Mapping[str, Any]], *, dry_run: bool = False) -> Iterator[ImportResult]:
@@ -240,10 +242,14 @@ def import_revisions(records: Iterable[Mapping[str, Any]], *, dry_run: bool = Fa
         cursor = database()[REVISIONS].find({"_id": {"$in": list(documents)}, "node_id": {"$in": node_ids}})
         stored = {revision["_id"]: revision for revision in cursor}
         results = {
-            id: _compare_immutable(f"revision {id}", document, stored.get(id)) for id, document in documents.items()
+            id: _compare_immutable(_revision_label(id), document, stored.get(id)) for id, document in documents.items()
         }
         missing = [document for id, document in documents.items() if results[id].outcome is Outcome.NEW]
         yield from (results | ({} if dry_run else _insert_revisions(missing))).values()
+
+
+def _revision_label(revision_id: ObjectId) -> str:
+    return _("revision %(id)s") % {"id": revision_id}
 
 
 def _insert_revisions(missing: list[Document]) -> dict[ObjectId, ImportResult]:
@@ -253,20 +259,20 @@ def _insert_revisions(missing: list[Document]) -> dict[ObjectId, ImportResult]:
             database()[REVISIONS].insert_many(missing, ordered=False)
     except BulkWriteError as error:
         refused_ids = [missing[failure["index"]]["_id"] for failure in non_duplicate_errors(error)]
-        return {id: ImportResult(Outcome.SKIPPED, f"revision {id}", DATABASE_REFUSED) for id in refused_ids}
+        return {id: ImportResult(Outcome.SKIPPED, _revision_label(id), str(DATABASE_REFUSED)) for id in refused_ids}
     return {}
 
 
 def import_redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> ImportResult:
     """Store a redirect from a former path of a node, unless this site already has a redirect from this path."""
-    label = f"the former URL {_format_place(record['_id'])}"[:200]
+    label = (_("the former URL %(name)s") % {"name": _format_place(record["_id"])})[:200]
     if stored := database()[REDIRECTS].find_one({"_id": record["_id"]}):
         # If the stored redirect and the imported one lead to the same node, they count as the same redirect, even if
         # their times differ or the node has since been deleted.
         is_same = stored["node_id"] == record["node_id"]
         if is_same:
             return ImportResult(Outcome.SAME, label)
-        return ImportResult(Outcome.SKIPPED, label, "it redirects elsewhere here")
+        return ImportResult(Outcome.SKIPPED, label, _("it redirects elsewhere here"))
     if not dry_run:
         try:
             database()[REDIRECTS].insert_one(dict(record))
@@ -289,7 +295,7 @@ def _compare_immutable(label: str, record: Mapping[str, Any], stored: Mapping[st
         return ImportResult(Outcome.NEW, label)
     if stored == record:
         return ImportResult(Outcome.SAME, label)
-    return ImportResult(Outcome.SKIPPED, label, "it is a different one here")
+    return ImportResult(Outcome.SKIPPED, label, _("it is a different one here"))
 
 
 def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
@@ -300,9 +306,9 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
     """
     metadata = record["metadata"]
     if unknown := set(record) - {"_id", "metadata", "position", "arranged", "draft", "history"}:
-        raise Refused(f"it has the unknown field {min(unknown)!r}")
+        raise Refused(_("it has the unknown field %(name)s") % {"name": repr(min(unknown))})
     if not isinstance(record["_id"], ObjectId) or database()[ASSET_FILES].find_one({"_id": record["_id"]}, {"_id": 1}):
-        raise Refused("its id is invalid, or belongs to a photo")
+        raise Refused(_("its id is invalid, or belongs to a photo"))
     if content.get(metadata["type"]).is_file:
         raise Refused(photo_needs_file())
     rules.check_place(metadata["parent_id"], metadata["type"], unstored.types)
@@ -449,7 +455,7 @@ def _replace(stored: Document, document: Document) -> None:
     else:
         is_done = write()
     if not is_done:
-        raise Refused("it has been changed here")
+        raise Refused(_("it has been changed here"))
     _invalidate_tree(document)
 
 

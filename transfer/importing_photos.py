@@ -13,6 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from bson import ObjectId
+from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError, WriteError
 
 from marginalia.mongo.clock import now
@@ -167,7 +168,7 @@ def _compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> Imp
         return ImportResult(Outcome.NEW, describe(record))
     exported_fields = {name: value for name, value in record.items() if name != "sha256"}
     is_same = exported.as_exported(stored) == exported_fields
-    return ImportResult(Outcome.SAME, describe(record)) if is_same else skip(record, "it is a different one here")
+    return ImportResult(Outcome.SAME, describe(record)) if is_same else skip(record, _("it is a different one here"))
 
 
 def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
@@ -179,25 +180,25 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
     metadata = record["metadata"]
     id = record["_id"]
     if unknown := set(record) - {"_id", "metadata", "filename", "length", "uploadDate", "history", "sha256"}:
-        raise Refused(f"it has the unknown field {min(unknown)!r}")
+        raise Refused(_("it has the unknown field %(name)s") % {"name": repr(min(unknown))})
     if not isinstance(id, ObjectId) or metadata["type"] not in (*registry.uploaded(), CONTENT):
-        raise Refused("it is not a photo or file")
+        raise Refused(_("it is not a photo or file"))
     if any(database()[home].find_one({"_id": id}, {"_id": 1}) for home in (NODES, TRASH)):
-        raise Refused("a page here has the same id")
+        raise Refused(_("a page here has the same id"))
     if clean_filename(record["filename"]) != record["filename"]:
-        raise Refused("its file name is invalid")
+        raise Refused(_("its file name is invalid"))
     if metadata["type"] == CONTENT:
         place = {"type": CONTENT, **contents.place_filter(metadata["parent_id"], id)}
         if metadata != {name.removeprefix("metadata."): value for name, value in place.items()}:
-            raise Refused("it is not the file of a photo")
+            raise Refused(_("it is not the file of a photo"))
         photo_id = metadata["parent_id"]
         photos = database()[ASSET_FILES]
         if photo_id not in unstored.types and photos.find_one({"_id": photo_id}, {"_id": 1}) is None:
-            raise Refused("its photo doesn't exist here")
+            raise Refused(_("its photo doesn't exist here"))
         return
     rules.check_place(metadata["parent_id"], metadata["type"], unstored.types)
     if not isinstance(metadata["content_id"], ObjectId) or (metadata["content_id"] == id and not record["sha256"]):
-        raise Refused("it has no file")
+        raise Refused(_("it has no file"))
 
 
 def _delete_unfinished(stored: Mapping[str, Any]) -> None:
@@ -270,7 +271,7 @@ def _check_received(record: Mapping[str, Any], received: Received) -> None:
         InvalidField: A field of the photo doesn't match.
     """
     if received.sha256 != record["sha256"]:
-        raise Refused("its file is not clean. Upload the file from the export instead")
+        raise Refused(_("its file is not clean. Upload the file from the export instead"))
     photo_id = record["metadata"]["parent_id"] if record["metadata"]["type"] == CONTENT else record["_id"]
     stored = database()[ASSET_FILES].find_one({"_id": photo_id}, {"metadata": 1}) or record
     photo = record if photo_id == record["_id"] else stored
@@ -303,7 +304,7 @@ def _read_content(record: Mapping[str, Any], content_id: ObjectId) -> Received:
         DecoderBusy: Too many other photos are being decoded.
     """
     if (stored := contents.find(record["_id"], content_id)) is None:
-        raise Refused("its file doesn't exist here")
+        raise Refused(_("its file doesn't exist here"))
     if record["metadata"]["type"] == FILE:
         return inspect(read_pieces(content_id), record["metadata"]["detail"]["filename"])
     cleaning = Cleaning("")
@@ -343,7 +344,7 @@ def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     unchanged = {"_id": record["_id"], **_place(before), "metadata.locked": None}
     unchanged |= {f"metadata.{name}": before.get(name) for name in ("nonce", "content_id", "tags", "doomed")}
     if not database()[ASSET_FILES].update_one(unchanged, update).matched_count:
-        raise Refused("it has been changed here")
+        raise Refused(_("it has been changed here"))
 
 
 def _place(metadata: Mapping[str, Any]) -> dict[str, Any]:

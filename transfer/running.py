@@ -8,12 +8,23 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
 from transfer.archive import FILES, Archive
 from transfer.importing import Import, ImportSummary
 from transfer.importing_nodes import Outcome
 
 # At most this many replaced documents are listed, and at most this many skipped documents.
 NAMED = 100
+
+# The outcomes as the report shows them.
+OUTCOMES = {
+    Outcome.NEW: gettext_lazy("new"),
+    Outcome.NEWER: gettext_lazy("newer than here"),
+    Outcome.SAME: gettext_lazy("the same here"),
+    Outcome.SKIPPED: gettext_lazy("skipped"),
+}
 
 # A function that shows the progress of a step. Its arguments are a description and the number of documents. In its
 # `with` block, the function that it returns is called for each document.
@@ -43,7 +54,7 @@ class ArchiveRun:
         Raises:
             BadArchive: The archive is incomplete, or has been changed.
         """
-        with self._step("checking") as step:
+        with self._step(_("checking")) as step:
             self.archive.check(step)
 
     def compare(self) -> None:
@@ -52,10 +63,12 @@ class ArchiveRun:
         Raises:
             ImportProblems: Some documents would be skipped.
         """
-        summary = self._run("comparing", dry_run=True)
-        self._report("Dry run: would import", summary, "Would overwrite")
+        summary = self._run(_("comparing"), dry_run=True)
+        self._report(_("Dry run: would import"), summary, _("Would overwrite"))
         if summary.skipped:
-            raise ImportProblems(f"{len(summary.skipped)} documents would be skipped.")
+            skipped = len(summary.skipped)
+            text = ngettext("%(n)d document would be skipped.", "%(n)d documents would be skipped.", skipped)
+            raise ImportProblems(text % {"n": skipped})
 
     def import_and_verify(self) -> None:
         """Import the archive, and verify that everything has been stored.
@@ -63,15 +76,25 @@ class ArchiveRun:
         Raises:
             ImportProblems: Some documents were skipped, or differ from the archive.
         """
-        before = self._run("comparing", dry_run=True)
-        imported = self._run("importing", skipped_before=before.skipped_by_label)
-        self._report("Imported", imported, "Overwritten")
+        before = self._run(_("comparing"), dry_run=True)
+        imported = self._run(_("importing"), skipped_before=before.skipped_by_label)
+        self._report(_("Imported"), imported, _("Overwritten"))
         skipped = imported.skipped_by_label
-        verified = self._run("verifying", dry_run=True, reads_photos=True, skipped_before=skipped)
+        verified = self._run(_("verifying"), dry_run=True, reads_photos=True, skipped_before=skipped)
         if differing := verified.count_differing(imported):
-            raise ImportProblems(f"{differing} documents differ from the export. Run the import again.")
+            text = ngettext(
+                "%(n)d document differs from the export. Run the import again.",
+                "%(n)d documents differ from the export. Run the import again.",
+                differing,
+            )
+            raise ImportProblems(text % {"n": differing})
         if imported.skipped:
-            raise ImportProblems(f"{len(imported.skipped)} documents were skipped. All others match the export.")
+            text = ngettext(
+                "%(n)d document was skipped. All others match the export.",
+                "%(n)d documents were skipped. All others match the export.",
+                len(imported.skipped),
+            )
+            raise ImportProblems(text % {"n": len(imported.skipped)})
 
     def _run(self, description: str, **options: Any) -> ImportSummary:
         with self._step(description) as step:
@@ -83,11 +106,11 @@ class ArchiveRun:
     def _report(self, heading: str, summary: ImportSummary, replaced_heading: str) -> None:
         for name, counts in summary.counts.items():
             if counts:
-                text = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
+                text = ", ".join(f"{counts[outcome]} {OUTCOMES[outcome]}" for outcome in Outcome if counts[outcome])
                 self.write(f"{name.removesuffix('.jsonl')}: {text}")
         self._list(replaced_heading, summary.replaced)
-        self._list("Left", [f"{result.label}: {result.reason}" for result in summary.skipped])
-        text = ", ".join(f"{summary.count(outcome)} {outcome}" for outcome in Outcome)
+        self._list(_("Skipped"), [f"{result.label}: {result.reason}" for result in summary.skipped])
+        text = ", ".join(f"{summary.count(outcome)} {OUTCOMES[outcome]}" for outcome in Outcome)
         self.write(f"{heading}: {text}.")
 
     def _list(self, heading: str, descriptions: list[str]) -> None:
@@ -95,4 +118,4 @@ class ArchiveRun:
         for description in descriptions[:NAMED]:
             self.write(f"{heading}: {description}")
         if len(descriptions) > NAMED:
-            self.write(f"{heading}: {len(descriptions) - NAMED} more")
+            self.write(f"{heading}: " + _("%(n)d more") % {"n": len(descriptions) - NAMED})

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from bson import ObjectId
 from django.conf import settings
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from marginalia.tasks import task
 from transfer import uploads
@@ -23,14 +26,23 @@ from wordpress.places.sections import SectionError
 # The first bytes of a zip archive.
 ZIP = b"PK"
 # The names of the steps of a WordPress import, by the unit that the importer reports.
-STEPS = {"B": "reading", "pictures": "importing pictures", "": "importing posts and pages"}
+STEPS = {
+    "B": gettext_lazy("reading"),
+    "pictures": gettext_lazy("importing pictures"),
+    "": gettext_lazy("importing posts and pages"),
+}
 # Number of seconds between two reports of the progress.
 INTERVAL = 1.0
 
 
 @task(stored_as="transfer.import", retries=3)
-def run_import(import_id: str, nonce: str) -> None:
-    """Import an uploaded file. If the worker dies, another one resumes the import."""
+def run_import(import_id: str, nonce: str, language: str = "") -> None:
+    """Import an uploaded file. If the worker dies, another one resumes the import. The report is in `language`."""
+    with translation.override(language or None):
+        _run(import_id, nonce)
+
+
+def _run(import_id: str, nonce: str) -> None:
     upload = uploads.get(ObjectId(import_id))
     if upload is None or upload.state != RUNNING or str(upload.nonce) != nonce:
         return
@@ -43,9 +55,11 @@ def run_import(import_id: str, nonce: str) -> None:
     except ImportProblems as error:
         uploads.finish(upload, report, str(error))
     except (WxrError, SectionError, SourceError, DownloadsStopped, BadArchive) as error:
-        uploads.finish(upload, report, f"{upload.filename} can't be imported: {error}", is_done=False)
+        reason = _("%(name)s can't be imported: %(reason)s") % {"name": upload.filename, "reason": error}
+        uploads.finish(upload, report, reason, is_done=False)
     except OSError as error:
-        uploads.finish(upload, report, f"The import stopped: {error.strerror}. Start it again.", is_done=False)
+        reason = _("The import stopped: %(reason)s. Start it again.") % {"reason": error.strerror}
+        uploads.finish(upload, report, reason, is_done=False)
     else:
         uploads.finish(upload, report)
 
@@ -67,7 +81,7 @@ def _import_archive(upload: UploadedImport, path: Path, report: list[str]) -> No
             run.compare()
         else:
             run.import_and_verify()
-            report.append("Verified: everything matches the export.")
+            report.append(_("Verified: everything matches the export."))
 
 
 def _import_wordpress(upload: UploadedImport, path: Path, report: list[str]) -> None:
@@ -79,14 +93,19 @@ def _import_wordpress(upload: UploadedImport, path: Path, report: list[str]) -> 
     )
     progress = Progress(upload)
     importer = Importer(
-        path, options, begin=lambda total, unit: progress.begin(STEPS.get(unit, unit), total), step=progress.step
+        path, options, begin=lambda total, unit: progress.begin(str(STEPS.get(unit, unit)), total), step=progress.step
     )
     try:
         importer.run()
     finally:
         report += importer.report.lines(everything=True)
-    if importer.report.failed:
-        raise ImportProblems(f"{importer.report.failed} of the posts and pages could not be imported.")
+    if failed := importer.report.failed:
+        text = ngettext(
+            "%(n)d of the posts and pages could not be imported.",
+            "%(n)d of the posts and pages could not be imported.",
+            failed,
+        )
+        raise ImportProblems(text % {"n": failed})
 
 
 class Progress:

@@ -192,7 +192,7 @@ def finish(upload: UploadedImport, report: list[str], error: str = "", *, is_don
     """
     lines = [line[:LONGEST_LINE] for line in report[:MOST_LINES]]
     if len(report) > MOST_LINES:
-        lines.append(f"… and {len(report) - MOST_LINES} more lines")
+        lines.append(_("… and %(n)d more lines") % {"n": len(report) - MOST_LINES})
     fields = {"state": DONE if is_done else FAILED, "report": lines, "error": error[: 4 * LONGEST_LINE]}
     ended = database()[IMPORTS].update_one(_running(upload), {"$set": fields}).matched_count
     if ended and is_done and not upload.is_dry_run and not error:

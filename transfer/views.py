@@ -9,8 +9,8 @@ from django.core.exceptions import PermissionDenied
 from django.core.files.uploadhandler import FileUploadHandler, StopUpload
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -161,7 +161,7 @@ def delete(request: HttpRequest, import_id: ObjectId) -> HttpResponse:
 
 def _start(upload: UploadedImport, *, is_dry_run: bool) -> None:
     begun = uploads.begin(upload, is_dry_run=is_dry_run)
-    uploads.set_job(begun, run_import.enqueue(str(begun.id), str(begun.nonce)).id)
+    uploads.set_job(begun, run_import.enqueue(str(begun.id), str(begun.nonce), get_language() or "").id)
 
 
 def _has_crashed(upload: UploadedImport) -> bool:

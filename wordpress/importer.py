@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Target
@@ -53,7 +54,7 @@ TITLE_WORDS = 8
 # How many times to try to create a node with a free slug. Another attempt is needed if someone else has just used the
 # slug.
 ATTEMPTS = 5
-UNSEEN = "Comments that readers can't see because folders have no discussion"
+UNSEEN = gettext_lazy("Comments that readers can't see because folders have no discussion")
 # Taxonomies whose terms are not reported as left out. Categories and tags become tags. The others only determined how a
 # theme displayed a post.
 TAXONOMIES = {"category", "post_tag", "post_format", "nav_menu", "wp_theme", "wp_template_part_area"}
@@ -213,9 +214,9 @@ class Importer:
             nonce = imports.unchanged_nonce(entry.id, previous_runs.import_actor())
             if nonce and not self.options.dry_run:
                 placement.make_folder(previous_runs.import_actor(), entry.id, nonce)
-            self.report.note("Made folders because they contain pages now", entry.label)
+            self.report.note(_("Made folders because they contain pages now"), entry.label)
             if selectors.count(Target(Node._meta.label_lower, str(entry.id))):
-                self.report.note(UNSEEN, entry.label)
+                self.report.note(str(UNSEEN), entry.label)
 
     def _complete(self, export: Export, paths: dict[int, str]) -> None:
         """Complete posts and pages from previous runs.
@@ -234,7 +235,7 @@ class Importer:
                 continue
             nonce = imports.unchanged_nonce(entry.id, previous_runs.import_actor())
             if nonce is None:
-                self.report.note("Not completed because they were edited here", entry.label)
+                self.report.note(_("Not completed because they were edited here"), entry.label)
                 wants = set()
             elif not self._save(entry, nonce, body, export.old.photo(source.picture)):
                 continue
@@ -255,7 +256,7 @@ class Importer:
                 user = System(previous_runs.import_actor())
                 SaveNode(user=user, node_id=entry.id, seen=nonce, fields=fields, merges=False).execute()
         except REFUSALS as error:
-            self.report.note("Not completed", f"{entry.label}: {reason_of(error)}")
+            self.report.note(_("Not completed"), f"{entry.label}: {reason_of(error)}")
             self.report.failed += 1
             return False
         self.report.written[f"completed {entry.type}"] += 1
@@ -274,7 +275,7 @@ class Importer:
                 user = System(previous_runs.import_actor())
                 SaveNode(user=user, node_id=entry.id, seen=nonce, fields=fields, merges=False).execute()
         except REFUSALS as error:
-            self.report.note("Not converted to Markdown", f"{entry.label}: {reason_of(error)}")
+            self.report.note(_("Not converted to Markdown"), f"{entry.label}: {reason_of(error)}")
             return
         self.report.written[f"converted {entry.type}"] += 1
 
@@ -311,16 +312,18 @@ class Importer:
         }
         if entry.kind == Folder.type_name:
             if entry.approved:
-                self.report.note(UNSEEN, entry.label)
+                self.report.note(str(UNSEEN), entry.label)
         elif not item.comments_open:
             fields["detail.comments"] = "closed"
         elif entry.is_page and entry.approved:
             # Set a comment policy, because a page without one doesn't show its discussion.
             fields["detail.comments"] = stored_site.current().settings.comment_policy
         for name in _tags(item.terms)[tags.MOST :]:
-            self.report.note(f"Tags left out because a post has at most {tags.MOST}", f"{name} of {entry.label}")
+            self.report.note(
+                _("Tags left out because a post has at most %(n)d") % {"n": tags.MOST}, f"{entry.label}: {name}"
+            )
         if entry.posted is None and entry.is_public:
-            self.report.note("Dated today because there was no usable date", entry.label)
+            self.report.note(_("Dated today because there was no usable date"), entry.label)
         sections.create(entry.parent_id)
         if not self.options.dry_run:
             previous_runs.save_incomplete(entry.id, item, self._missing_parts(entry, body, library, item.picture))
@@ -346,14 +349,14 @@ class Importer:
             except InvalidSlug:
                 slug = f"{'page' if entry.is_page else 'post'}-{entry.number}"
             except (IdTaken, InvalidPlace, NodeGone, FieldRefused) as error:
-                self.report.note("Not imported", f"{entry.label}: {error}")
+                self.report.note(_("Not imported"), f"{entry.label}: {error}")
                 self.report.failed += 1
                 return False
             else:
                 if slug != entry.slug:
-                    self.report.note("Renamed because the URL is taken", f"{entry.label}: {entry.slug} → {slug}")
+                    self.report.note(_("Renamed because the URL is taken"), f"{entry.label}: {entry.slug} → {slug}")
                 return True
-        self.report.note("Not imported", f"{entry.label}: no URL is free")
+        self.report.note(_("Not imported"), f"{entry.label}: " + _("no URL is free"))
         self.report.failed += 1
         return False
 
@@ -361,10 +364,10 @@ class Importer:
         if not entry.title:
             words = text.excerpt(body, TITLE_WORDS)
             title = words or _("Untitled")
-            self.report.note("Titles created because there were none", f"{entry.label}: {title}")
+            self.report.note(_("Titles created because there were none"), f"{entry.label}: {title}")
             return title[:MAX_TITLE]
         if len(entry.title) > MAX_TITLE:
-            self.report.note("Titles cut", entry.label)
+            self.report.note(_("Titles cut"), entry.label)
             return entry.title[: MAX_TITLE - 1] + "…"
         return entry.title
 
@@ -394,38 +397,42 @@ class Importer:
     def _note_body(self, entry: Entry, body: Body, library: PostLibrary, picture: int, export: Export) -> None:
         """Report which parts of the body of a post or page are missing."""
         for url in body.missing:
-            reason = "they are not in the media library"
+            heading = _("Shown as links because they are not in the media library")
             if file := export.old.find_file(url):
                 is_picture = file.url.lower().endswith(tuple(importing.EXTENSIONS))
-                reason = "their files are missing" if is_picture else "they are not photos"
-            self.report.note(f"Shown as links because {reason}", f"{url} in {entry.label}")
+                heading = _("Shown as links because they are not photos")
+                if is_picture:
+                    heading = _("Shown as links because their files are missing")
+            self.report.note(heading, f"{entry.label}: {url}")
         for url in library.unresolved:
             if url not in body.missing:
-                self.report.note("Links that still point to the old site", f"{url} in {entry.label}")
+                self.report.note(_("Links that still point to the old site"), f"{entry.label}: {url}")
         if body.lost:
             blocks = [name.removeprefix(LOST_BLOCK) for name in body.lost if name.startswith(LOST_BLOCK)]
             others = [name for name in body.lost if not name.startswith(LOST_BLOCK)]
-            lost = others + ([f"the block{'s' * (len(blocks) > 1)} {', '.join(blocks)}"] if blocks else [])
-            self.report.note("Left out of texts", f"{entry.label}: {', '.join(lost)}")
+            if blocks:
+                text = ngettext("the block %(names)s", "the blocks %(names)s", len(blocks))
+                others.append(text % {"names": ", ".join(blocks)})
+            self.report.note(_("Left out of texts"), f"{entry.label}: {', '.join(others)}")
         if picture and not export.old.photo(picture):
             url = export.old.by_id[picture].url if picture in export.old.by_id else f"attachment {picture}"
-            self.report.note("Missing featured images", f"{entry.label}: {url}")
+            self.report.note(_("Missing featured images"), f"{entry.label}: {url}")
 
     def _note_item(self, entry: Entry, item: Item) -> None:
         """Report which data of a post or page this site can't store."""
         if item.custom:
-            self.report.note("Custom fields left out", f"{entry.label}: {', '.join(item.custom)}")
+            self.report.note(_("Custom fields left out"), f"{entry.label}: {', '.join(item.custom)}")
         unusable = [name for key, name in _tag_names(item.terms).items() if not key or tags.has_no_address(key)]
         if unusable:
-            self.report.note("Tags left out because they have no letters", f"{entry.label}: {', '.join(unusable)}")
+            self.report.note(_("Tags left out because they have no letters"), f"{entry.label}: {', '.join(unusable)}")
         terms = [f"{term.taxonomy} “{plain(term.name)}”" for term in item.terms if term.taxonomy not in TAXONOMIES]
         if terms:
-            self.report.note("Terms left out that are not categories or tags", f"{entry.label}: {', '.join(terms)}")
+            self.report.note(_("Terms left out that are not categories or tags"), f"{entry.label}: {', '.join(terms)}")
         if item.sticky:
-            self.report.note("No longer sticky because posts are listed by date", entry.label)
+            self.report.note(_("No longer sticky because posts are listed by date"), entry.label)
         if not entry.publish_time(self.moment) and (item.status in ("publish", "future", "private")):
-            reason = "password-protected" if item.protected else entry.state
-            self.report.note("Unpublished here", f"{entry.label}, {reason}")
+            reason = _("password-protected") if item.protected else entry.state
+            self.report.note(_("Unpublished here"), f"{entry.label}, {reason}")
 
 
 def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:

@@ -176,7 +176,7 @@ def test_invalid_node_is_skipped_and_invalid_archive_refused(tmp_path):
     change_file(path, NODES, lambda data: data.replace(b"other", b"kept"))
     change_file_and_manifest(path, NODES, lambda data: data.replace(b'"slug":"spoiled"', b'"slug":"../up"'))
     code, said = run("import_site", path)
-    assert (code, f"“Bad” ({bad})" in said, "documents differ from the export" in said) == (
+    assert (code, f"“Bad” ({bad})" in said, "differ from the export" in said) == (
         FOUND_PROBLEMS,
         True,
         False,
@@ -197,7 +197,7 @@ def test_file_that_is_no_picture_is_skipped(tmp_path):
         path, PHOTOS, lambda data: data.replace(before, hashlib.sha256(script).hexdigest().encode())
     )
     code, said = run("import_site", path)
-    assert (code, f"Left: “lake” ({bad}): " in said) == (FOUND_PROBLEMS, True), said
+    assert (code, f"Skipped: “lake” ({bad}): " in said) == (FOUND_PROBLEMS, True), said
     assert [photo["_id"] for photo in database()["cms.assets.files"].find()] == [kept]
     audit()
 
@@ -241,11 +241,11 @@ def test_photo_without_its_content_is_reported_by_both(tmp_path):
     assert (code, named in said, str(kept) in said) == (FOUND_PROBLEMS, True, False), said
     empty()
     code, said = run("import_site", tmp_path / "export.zip")
-    assert (code, f"Left: “lake” ({bare}): its file is not in the export" in said) == (
+    assert (code, f"Skipped: “lake” ({bare}): its file is not in the export" in said) == (
         FOUND_PROBLEMS,
         True,
     )
-    assert "1 documents were skipped. All others match the export." in said
+    assert "1 document was skipped. All others match the export." in said
     assert set(database()["cms.assets.files"].distinct("_id")) == {kept, there}
     audit()
 
@@ -275,7 +275,7 @@ def test_discussion_always_being_converted_is_reported_by_both(tmp_path, monkeyp
 
     monkeypatch.setattr(transfer, "rows", busy)
     code, said = run("import_site", path)
-    assert (code, f"Left: the discussion {target(pages[0])}: DiscussionBusy" in said) == (FOUND_PROBLEMS, True), said
+    assert (code, f"Skipped: the discussion {target(pages[0])}: DiscussionBusy" in said) == (FOUND_PROBLEMS, True), said
     assert backend().discussion(target(pages[1])).count == 1
     code, said = run("export_site", tmp_path / "again.zip")
     assert (code, f"Left out: the discussion {target(pages[0])}: " in said) == (FOUND_PROBLEMS, True), said

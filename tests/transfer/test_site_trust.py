@@ -104,11 +104,11 @@ def test_overwritten_page_is_named_by_its_local_title(tmp_path):
     over = [f"“Ours [2J” ({post}) at /news/post", f"“Lake” ({photo}) at /lakes/lake"]
     code, said = run("import_site", path, "--dry-run")
     assert (code, [f"Would overwrite: {one}" in said for one in over]) == (FOUND_PROBLEMS, [True, True]), said
-    assert f"Left: “Theirs” ({bare}): its current version is not in its history" in said
+    assert f"Skipped: “Theirs” ({bare}): its current version is not in its history" in said
     assert (build.stored(post)["title"], str(kept) in said) == ("Ours\x1b[2J", False)
     code, said = run("import_site", path)
     assert (code, [f"Overwritten: {one}" in said for one in over]) == (FOUND_PROBLEMS, [True, True]), said
-    assert f"Left: “Theirs” ({bare}): its current version is not in its history" in said
+    assert f"Skipped: “Theirs” ({bare}): its current version is not in its history" in said
     assert [build.stored(id)["title"] for id in (post, bare)] == ["Theirs", "Bare"]
     assert f"Overwritten: “Bare” ({bare})" not in said
 
@@ -134,7 +134,7 @@ def test_properties_of_a_replaced_picture_come_from_its_file(tmp_path):
 
 
 def lefts(said: str) -> list[str]:
-    return sorted(line for line in said.splitlines() if line.startswith("Left: "))
+    return sorted(line for line in said.splitlines() if line.startswith("Skipped: "))
 
 
 def test_dry_run_reports_what_the_import_does(tmp_path):

@@ -14,6 +14,7 @@ from marginalia.mongo.connection import database
 from marginalia.tasks import queue
 from marginalia.testing import run_tasks
 from nodes.collections import NODES
+from nodes.services.site import save_settings
 from tests.support import site_copy, wxr
 from tests.support.commands import explain, stages
 from transfer import uploads
@@ -94,6 +95,15 @@ def test_archive_is_checked_and_then_imported(mongo, ann, tmp_path):
     upload = start(bob, page)
     assert upload.report[-1] == "Verified: everything matches the export."
     assert titles(mongo) == ["Kept"]
+
+
+def test_report_is_in_the_language_of_the_admin(mongo, ann, tmp_path):
+    node(slug="kept", title="Kept")
+    call_command("export_site", tmp_path / "site.zip", stdout=io.StringIO())
+    page = send(ann, (tmp_path / "site.zip").read_bytes(), "site.zip")
+    save_settings({"language": "zh-hans"}, {"language": "en"})
+    upload = start(ann, page)
+    assert upload.report[-2].startswith("已导入: ")
 
 
 def zipped(name, content):

@@ -317,9 +317,9 @@ class TestMedia:
         assert "6 attachments missing, 0 found" in said
         assert "<img" not in html_of(stored(mongo)["blog/post-7"])
         listed = said[said.index("Shown as links because they are not in the media library:") + 1]
-        assert listed == "  http://else.example/x.png in post 7 “One”"
+        assert listed == "  post 7 “One”: http://else.example/x.png"
         listed = said[said.index("Shown as links because their files are missing:") + 1]
-        assert listed == "  https://old.example/wp-content/uploads/2012/07/a.jpg in post 7 “One”"
+        assert listed == "  post 7 “One”: https://old.example/wp-content/uploads/2012/07/a.jpg"
         assert ">A</a>" in html_of(stored(mongo)["blog/post-7"])
 
 

@@ -66,9 +66,9 @@ def test_report_lists_links_to_the_old_site(run):
     )
     said = run(export(item(1, "One", body), item(2, "Two", "x", status="draft")))
     assert listed(said, "Links that still point to the old site") == [
-        "https://old.example/category/x/ in post 1 “One”",
-        "https://old.example/?p=2 in post 1 “One”",
-        "https://old.example/wp-content/uploads/a.pdf in post 1 “One”",
+        "post 1 “One”: https://old.example/category/x/",
+        "post 1 “One”: https://old.example/?p=2",
+        "post 1 “One”: https://old.example/wp-content/uploads/a.pdf",
     ]
 
 

@@ -80,7 +80,11 @@ class Discussions:
         try:
             return preparation.clean(comment)
         except InvalidComment as error:
-            self.report.note("Comments left out", f"comment {prepared.comment.id} on {item.type} {item.id}: {error}")
+            self.report.note(
+                _("Comments left out"),
+                _("comment %(number)s on %(page)s: %(error)s")
+                % {"number": prepared.comment.id, "page": f"{item.type} {item.id}", "error": error},
+            )
             return None
 
     def _hold(

@@ -17,6 +17,7 @@ from xml.sax.xmlreader import AttributesImpl
 
 from defusedxml.common import DefusedXmlException, EntitiesForbidden
 from defusedxml.expatreader import DefusedExpatParser
+from django.utils.translation import gettext as _
 
 from wordpress.export.records import Attachment, Comment, ExportedAuthor, Item, Record, Site, Term, WxrError
 from wordpress.export.source import AFTER, Repairs, pieces
@@ -110,7 +111,9 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
             while handler.done:
                 yield handler.done.popleft()
             if handler.unprocessed > MAX_TAG:
-                raise WxrError(parser.getLineNumber() or 1, f"one tag has more than {MAX_TAG} characters")
+                raise WxrError(
+                    parser.getLineNumber() or 1, _("one tag has more than %(n)d characters") % {"n": MAX_TAG}
+                )
         parser.close()
     except (SAXParseException, DefusedXmlException) as error:
         yield from handler.done
@@ -122,15 +125,17 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
         yield from handler.done
         raise
     if handler.site is None:
-        raise WxrError(1, "the file is empty")
+        raise WxrError(1, _("the file is empty"))
 
 
 def _explain(error: SAXParseException | DefusedXmlException, line: int) -> WxrError:
     """Convert an error of the parser to a WxrError, which contains the line and the reason."""
     if isinstance(error, EntitiesForbidden):
-        return WxrError(line, f"it declares the entity {error.name!r}, so it is not a WordPress export")
+        return WxrError(
+            line, _("it declares the entity %(name)s, so it is not a WordPress export") % {"name": repr(error.name)}
+        )
     if isinstance(error, DefusedXmlException):
-        return WxrError(line, "it refers to something outside the file, so it is not a WordPress export")
+        return WxrError(line, _("it refers to something outside the file, so it is not a WordPress export"))
     message = error.getMessage()
     if message in TRUNCATION_ERRORS:
         message = f"the file is incomplete ({message})"
@@ -178,10 +183,13 @@ class _Handler(ContentHandler):
         declared = {key.partition(":")[2]: attrs[key] for key in attrs.getNames() if XMLNS.match(key)}
         self.prefixes.append(self.prefixes[-1] | declared if declared else self.prefixes[-1])
         if self.depth > MAX_DEPTH or len(self.prefixes[-1]) > MAX_PREFIXES:
-            raise WxrError(self._line(), "its elements or namespaces are nested too deeply")
+            raise WxrError(self._line(), _("its elements or namespaces are nested too deeply"))
         key = self._key(name)
         if self.depth == 1 and key != "rss":
-            raise WxrError(self._line(), f"this is not a WordPress export, because its outermost element is {key}")
+            raise WxrError(
+                self._line(),
+                _("this is not a WordPress export, because its outermost element is %(name)s") % {"name": key},
+            )
         if self.leaf:
             return
         if self.depth == 3 and key in RECORDS:
@@ -224,7 +232,7 @@ class _Handler(ContentHandler):
             self.text.append(content)
             self.size += len(content)
             if self.size > MAX_RECORD:
-                raise WxrError(self._line(), f"one record has more than {MAX_RECORD} characters")
+                raise WxrError(self._line(), _("one record has more than %(n)d characters") % {"n": MAX_RECORD})
 
     def _line(self) -> int:
         locator: Any = self._locator  # type: ignore[attr-defined]
@@ -285,10 +293,12 @@ class _Handler(ContentHandler):
         channel = self.channel
         version = channel.get("wp:wxr_version", "").strip() or self.namespace_version
         if not version:
-            raise WxrError(self._line(), "this is RSS, but not a WordPress export, because it has no WXR version")
+            raise WxrError(self._line(), _("this is RSS, but not a WordPress export, because it has no WXR version"))
         if version not in VERSIONS:
             raise WxrError(
-                self._line(), f"it has the WXR version {version}, but only {', '.join(VERSIONS)} are supported"
+                self._line(),
+                _("it has the WXR version %(version)s, but only %(versions)s are supported")
+                % {"version": version, "versions": ", ".join(VERSIONS)},
             )
         url = channel.get("wp:base_blog_url", "").strip() or channel.get("link", "").strip()
         self.site = Site(channel.get("title", "").strip(), url.rstrip("/"), version)

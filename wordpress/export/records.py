@@ -6,6 +6,8 @@ repr() leaves out email addresses, so that logs never contain them.
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.utils.translation import gettext as _
+
 
 class WxrError(ValueError):
     """The file is not a WordPress export, or it is damaged or dangerous.
@@ -16,7 +18,7 @@ class WxrError(ValueError):
     """
 
     def __init__(self, line: int, reason: str) -> None:
-        super().__init__(f"line {line}: {reason}")
+        super().__init__(_("line %(line)d: %(reason)s") % {"line": line, "reason": reason})
         self.line = line
         self.reason = reason
 

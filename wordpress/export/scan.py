@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from bson import ObjectId
+from django.utils.translation import gettext as _
 
 from nodes.selectors.imports import ExistingNode
 from photos.services import importing
@@ -98,7 +99,8 @@ class Entry:
     @property
     def label(self) -> str:
         """Return the text that identifies the entry in reports."""
-        return f"{self.type} {self.number}" + (f" “{self.title}”" if self.title else "")
+        text = _("page %(number)s") if self.type == "page" else _("post %(number)s")
+        return text % {"number": self.number} + (f" “{self.title}”" if self.title else "")
 
     @property
     def type(self) -> str:
@@ -207,7 +209,7 @@ def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], o
                 raise
             export.error = error
     if export is None:
-        raise WxrError(1, "the file is empty")
+        raise WxrError(1, _("the file is empty"))
     for heading, text in repairs.notes():
         report.note(heading, text)
     return export
@@ -224,11 +226,11 @@ def _key(url: str) -> str:
 
 def _add_attachment(export: Export, attachment: Attachment, media: Path | None, report: Report) -> None:
     if attachment.status in DELETED:
-        report.left_out[f"attachment in the state {attachment.status}"] += 1
+        report.left_out[_("attachment in the state %(state)s") % {"state": attachment.status}] += 1
         return
     path = add_file(export, attachment, media, report)
     if path and path.suffix.lower() not in importing.EXTENSIONS:
-        report.note("Files left out because they are not photos", path.name)
+        report.note(_("Files left out because they are not photos"), path.name)
 
 
 def add_file(export: Export, attachment: Attachment, media: Path | None, report: Report) -> Path | None:
@@ -241,7 +243,7 @@ def add_file(export: Export, attachment: Attachment, media: Path | None, report:
     else:
         if attachment.url:
             export.missing_files.append(attachment)
-        report.missing.append(attachment.url or f"attachment {attachment.id}, which has no URL")
+        report.missing.append(attachment.url or _("attachment %(id)s, which has no URL") % {"id": attachment.id})
     return path
 
 
@@ -259,13 +261,19 @@ def _add_item(export: Export, item: Item, report: Report) -> None:
         report.left_out[item.type] += 1
         if item.type not in INTERNAL and item.status not in DELETED:
             title = plain(item.title)
-            report.note("Left out because they are neither posts nor pages", f"{item.type} {item.id} “{title}”")
+            report.note(_("Left out because they are neither posts nor pages"), f"{item.type} {item.id} “{title}”")
     elif item.status in NOT_IMPORTED:
-        report.left_out[f"{item.type} in the state {item.status}"] += 1
+        report.left_out[_("%(type)s in the state %(state)s") % {"type": item.type, "state": item.status}] += 1
     elif not item.id:
-        report.note("Left out because they have no ID", f"line {item.line}: {plain(item.title) or item.type}")
+        report.note(
+            _("Left out because they have no ID"),
+            _("line %(line)d") % {"line": item.line} + f": {plain(item.title) or item.type}",
+        )
     elif item.id in export.entries:
-        report.note("Left out because they are duplicates", f"line {item.line}: {item.type} {item.id}")
+        report.note(
+            _("Left out because they are duplicates"),
+            _("line %(line)d") % {"line": item.line} + f": {item.type} {item.id}",
+        )
     else:
         entry = _entry(export, item, shown)
         export.entries[item.id] = entry

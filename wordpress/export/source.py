@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from html.entities import html5
 from typing import BinaryIO
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
 from wordpress.export.records import WxrError
 
 __all__ = ["Repairs", "pieces"]
@@ -45,12 +48,12 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _IN_MARKUP = re.compile(r"<!\[CDATA\[|&(?:#(\d{1,9}|[xX][0-9a-fA-F]{1,8});|(\w{1,40});)?")
 _XML_ENTITIES = frozenset({"lt", "gt", "amp", "quot", "apos"})
 
-FORBIDDEN = "Characters that XML forbids, left out"
-FOREIGN = "Bytes that are not UTF-8, read as Windows-1252"
-ODD = "Invalid UTF-8, replaced or left out"
-AMPERSANDS = "Ampersands that don't begin an entity, read as text"
-BEFORE = "Skipped before the document"
-AFTER = "Skipped after the end of the document"
+FORBIDDEN = gettext_lazy("Characters that XML forbids, left out")
+FOREIGN = gettext_lazy("Bytes that are not UTF-8, read as Windows-1252")
+ODD = gettext_lazy("Invalid UTF-8, replaced or left out")
+AMPERSANDS = gettext_lazy("Ampersands that don't begin an entity, read as text")
+BEFORE = gettext_lazy("Skipped before the document")
+AFTER = gettext_lazy("Skipped after the end of the document")
 
 
 @dataclass(slots=True)
@@ -77,8 +80,8 @@ class Repairs:
     def notes(self) -> Iterator[tuple[str, str]]:
         """Yield a heading and a note for each kind of repair that was made."""
         for kind, number in self.counts.items():
-            times = f"{number} times, first on" if number > 1 else "on"
-            yield kind, f"{times} line {self.lines[kind]}"
+            text = ngettext("on line %(line)d", "%(n)d times, first on line %(line)d", number)
+            yield str(kind), text % {"n": number, "line": self.lines[kind]}
 
 
 def pieces(stream: BinaryIO, repairs: Repairs) -> Iterator[str]:
@@ -92,7 +95,7 @@ def pieces(stream: BinaryIO, repairs: Repairs) -> Iterator[str]:
     reader = _Reader(repairs)
     head = stream.read(CHUNK)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise WxrError(1, "the file is in UTF-16, but WordPress exports UTF-8")
+        raise WxrError(1, _("the file is in UTF-16, but WordPress exports UTF-8"))
     decode = _decoder(head, reader)
     is_first = True
     chunk = head
@@ -117,7 +120,7 @@ def _decoder(head: bytes, reader: "_Reader") -> Callable[[bytes, bool], str]:
     if _UTF_8.fullmatch(name):
         return reader.utf_8
     if not _OTHER_ENCODINGS.fullmatch(name):
-        raise WxrError(1, f"its encoding {name} is not supported")
+        raise WxrError(1, _("its encoding %(name)s is not supported") % {"name": name})
     return codecs.getincrementaldecoder(name)("replace").decode
 
 

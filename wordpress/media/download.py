@@ -15,6 +15,9 @@ from ipaddress import IPv4Address, IPv6Network, ip_address
 from typing import BinaryIO
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from wordpress.export.old_site import host_of
 
 __all__ = ["DownloadError", "DownloadsStopped", "Downloader", "Limits", "is_public"]
@@ -25,7 +28,7 @@ PIECE = 64 * 1024
 # How many redirects are followed per file. They must lead to one of the site's own hosts, but can switch to https, and
 # can add or remove "www.".
 MAX_REDIRECTS = 3
-LIMIT_REACHED = "the limit for one run was reached"
+LIMIT_REACHED = gettext_lazy("the limit for one run was reached")
 # The part of the IPv6 address space from which public addresses are assigned, and the prefix of IPv6 addresses that
 # represent IPv4 addresses (RFC 6052).
 _UNICAST = IPv6Network("2000::/3")
@@ -82,7 +85,7 @@ class Downloader:
             DownloadsStopped: The run has reached a limit.
         """
         if self.failures >= self.limits.failures:
-            raise DownloadsStopped(f"the old site didn't respond {self.failures} times in a row")
+            raise DownloadsStopped(_("the old site didn't respond %(n)d times in a row") % {"n": self.failures})
         if self.bytes >= self.limits.total_bytes or time.monotonic() - self.started > self.limits.total_seconds:
             raise DownloadsStopped(LIMIT_REACHED)
         deadline = time.monotonic() + self.limits.file_seconds
@@ -96,11 +99,11 @@ class Downloader:
         except (OSError, http.client.HTTPException) as error:
             self.failures += 1
             if time.monotonic() > deadline:
-                raise DownloadError(f"it took more than {self.limits.file_seconds:g} seconds") from error
+                raise DownloadError(_("it took more than %(n)g seconds") % {"n": self.limits.file_seconds}) from error
             raise DownloadError(str(error) or type(error).__name__) from error
         except ValueError as error:
-            raise DownloadError("its URL is invalid") from error
-        raise DownloadError("it has too many redirects")
+            raise DownloadError(_("its URL is invalid")) from error
+        raise DownloadError(_("it has too many redirects"))
 
     def _fetch(self, url: str, into: BinaryIO, deadline: float) -> str:
         """Download a file and return "", or, if the response is a redirect, return the URL to which it redirects."""
@@ -114,7 +117,7 @@ class Downloader:
             if response.status in (301, 302, 303, 307, 308):
                 return response.getheader("Location") or ""
             if response.status != 200:
-                raise DownloadError(f"the old site returned {response.status}")
+                raise DownloadError(_("the old site returned %(status)s") % {"status": response.status})
             self._copy(response, into, deadline)
         return ""
 
@@ -131,7 +134,7 @@ class Downloader:
         if is_too_large and max_bytes < self.limits.file_bytes:
             raise DownloadsStopped(LIMIT_REACHED)
         if is_too_large:
-            raise DownloadError(f"it has more than {max_bytes} bytes")
+            raise DownloadError(_("it has more than %(n)d bytes") % {"n": max_bytes})
         if time.monotonic() > deadline or (declared is not None and copied != declared):
             raise OSError("it is incomplete")
         into.flush()
@@ -139,9 +142,9 @@ class Downloader:
     def _check_url(self, url: str) -> SplitResult:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or parts.username is not None:
-            raise DownloadError("its URL is not on the web")
+            raise DownloadError(_("its URL is not on the web"))
         if host_of(url) not in self.hosts or parts.port not in self.ports:
-            raise DownloadError("it is on another host than the old site")
+            raise DownloadError(_("it is on another host than the old site"))
         return parts
 
 
@@ -179,7 +182,7 @@ class _Connection(http.client.HTTPConnection):
         results = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(address[0]) for *_kind, address in results))
         if not self.private and not all(is_public(address) for address in addresses):
-            raise DownloadsStopped("the old site is in a private network, which --private-network allows")
+            raise DownloadsStopped(_("the old site is in a private network, which --private-network allows"))
         self.sock = _connect_first(addresses, self.port)
         if self.is_interrupted:
             raise TimeoutError

@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from bson import ObjectId
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from nodes.access import System
 from nodes.errors import NodeError
@@ -106,9 +108,9 @@ class PictureImporter:
                     photo_id = upload.execute(importing.read_pieces(path)).id
                 self.report.written["photo"] += 1
                 if "detail.alt" in fields and not fields["published"]:
-                    self.report.note("Photos of private pages, unpublished here", path.name)
+                    self.report.note(_("Photos of private pages, unpublished here"), path.name)
         except (NodeError, OSError) as error:
-            self.report.note("Photos that were refused", f"{path.name}: {error}")
+            self.report.note(_("Photos that were refused"), f"{path.name}: {error}")
             return None
         if self.dry_run:
             publish_time = fields.get("published")
@@ -124,7 +126,10 @@ class PictureImporter:
         for attachment in attachments:
             register_at(self.export, attachment, ObjectId(), "", self.report)
         if attachments:
-            self.report.note("To be downloaded", f"{len(attachments)} pictures")
+            self.report.note(
+                _("To be downloaded"),
+                ngettext("%(n)d picture", "%(n)d pictures", len(attachments)) % {"n": len(attachments)},
+            )
 
     def download(self, attachments: list[Attachment], downloader: Downloader, step: Callable[[int], object]) -> None:
         """Download pictures from the old site, and upload them to the gallery.
@@ -143,7 +148,7 @@ class PictureImporter:
                 with path.open("xb") as file:
                     downloader.fetch(attachment.url, file)
             except DownloadError as error:
-                self.report.note("Photos that could not be downloaded", f"{attachment.url}: {error}")
+                self.report.note(_("Photos that could not be downloaded"), f"{attachment.url}: {error}")
                 return
             self.report.downloaded = downloader.files
             self.report.downloaded_bytes = downloader.bytes

@@ -9,6 +9,7 @@ from datetime import datetime
 from urllib.parse import quote
 
 from bson import ObjectId
+from django.utils.translation import gettext as _
 
 from nodes.content import BasicPage, BlogEntry, Folder
 from nodes.errors import InvalidSlug
@@ -83,7 +84,7 @@ def _parents_first(pages: dict[int, Entry], report: Report) -> Iterator[Entry]:
     for entry in pages.values():
         if entry.above and (entry.above not in pages or _is_cycle(entry, pages)):
             if entry.in_this_file:
-                report.note("Put at the top because the parent page is missing", entry.label)
+                report.note(_("Put at the top because the parent page is missing"), entry.label)
             entry.missing_parent = 0 if entry.above in pages else entry.above
             entry.above = 0
         below.setdefault(entry.above, []).append(entry)
@@ -160,9 +161,9 @@ def _choose_slugs(entries: list[Entry], top: TargetSection, blog: TargetSection,
             entry.slug = _free(stem, parent_id, sections.get(parent_id), used, counts)
             used.add(entry.slug)
             if not entry.has_slug:
-                report.note("Slugs created because there were none", f"{entry.label}: {entry.slug}")
+                report.note(_("Slugs created because there were none"), f"{entry.label}: {entry.slug}")
             elif entry.slug != entry.wanted_slug:
-                report.note("Renamed because the URL is taken", f"{entry.label}: {entry.wanted_slug} → {entry.slug}")
+                report.note(_("Renamed because the URL is taken"), f"{entry.label}: {entry.wanted_slug} → {entry.slug}")
 
 
 def _stem(entry: Entry) -> str:
@@ -204,5 +205,5 @@ def _set_path(entry: Entry, targets: dict[ObjectId | None, TargetSection], repor
         entry.path = "/" if is_home else f"{target.path}/{quote(entry.slug, safe='')}"
         entry.is_live = target.is_live and entry.is_public and (entry.posted is None or entry.posted <= moment)
         if entry.is_public and not target.is_live:
-            report.note("Was public, but its parent page is not", entry.label)
+            report.note(_("Was public, but its parent page is not"), entry.label)
     targets[entry.id] = TargetSection(entry.id, entry.path, is_live=entry.is_live)

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from django.utils.translation import gettext as _
+
 from nodes.selectors import imports
 from wordpress.export.scan import Export
 
@@ -39,7 +41,9 @@ def find_known(export: Export) -> None:
             different += abs(entry.known.posted - entry.posted) > TOLERANCE
     if different * 2 > dated:
         raise SourceError(
-            f"{different} of the {dated} posts and pages that were imported from {export.key} differ "
-            "from this file. If the file is from another site with the same URL, specify --source "
-            "NAME."
+            _(
+                "%(different)d of the %(dated)d posts and pages that were imported from %(site)s differ "
+                "from this file. If the file is from another site with the same URL, specify --source NAME."
+            )
+            % {"different": different, "dated": dated, "site": export.key}
         )

@@ -85,7 +85,8 @@ class Sections:
         previous = imports.existing_nodes([id]).get(id)
         if previous and previous.trashed:
             raise SectionError(
-                f"The section “{previous.slug}” of this import is in the trash. Restore it or permanently delete it."
+                _("The section “%(slug)s” of this import is in the trash. Restore it or permanently delete it.")
+                % {"slug": previous.slug}
             )
         existing = sections.sections.get(id) or sections.child(parent.id, slug)
         if existing and existing.type == kind:
@@ -94,7 +95,8 @@ class Sections:
             return TargetSection(existing.id, path, is_live=is_live)
         if existing and kind == Folder.type_name:
             raise SectionError(
-                f"“{slug}” is a {str(get(existing.type).label).lower()}, not a folder. Specify a folder with --section."
+                _("“%(slug)s” is a %(type)s, not a folder. Specify a folder with --section.")
+                % {"slug": slug, "type": str(get(existing.type).label).lower()}
             )
         slug = slug if slug and not imports.taken_slugs(parent.id, [slug]) else slugs.find_free(slug, parent.id)
         try:

@@ -71,7 +71,7 @@ class TestComments:
         shown = client.get("/blog/post-1").content.decode()
         assert "approved" in shown
         assert not any(text in shown for text in ("waits", "spam", "thrown away"))
-        assert "5 comments (1 approved, 1 of them public; 2 pending; 1 spam; 1 trash; 2 replies)" in said
+        assert "5 comments (1 approved, 1 of them public; 2 pending; 1 spam; 1 in the trash; 2 replies)" in said
 
     def test_pingbacks_are_counted_separately(self, mongo, run):
         comments = (
