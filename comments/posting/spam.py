@@ -20,7 +20,6 @@ from marginalia.comments.notices import reasons
 from marginalia.comments.posting import bans, preparation
 from marginalia.comments.posting.tokens import FormToken
 from marginalia.comments.types import Comment, HeldComment, TermKind, Verdict
-from marginalia.markup.characters import scrub
 from marginalia.mongo import rate_limit
 
 REPEAT_SECONDS = 24 * 60 * 60
@@ -69,7 +68,7 @@ class Submission:
         """Return the terms that can be banned: those of the comment, and its networks."""
         networks = map(TermKind.NETWORK.term, self.networks)
         own = terms.of_comment(
-            name=self.name, account=self.user, email=self.own_email, source=self.source, html=self.html
+            name=self.name, account=self.user, email=self.own_email, source=self.source, html=self.html, are_all=True
         )
         return [*networks, *own]
 
@@ -188,8 +187,8 @@ def links(submission: Submission) -> SpamHit | None:
 
 def words(submission: Submission) -> SpamHit | None:
     """Hold a comment if its text or its author's name contains one of the configured words, as a whole word."""
-    listed = "|".join(re.escape(word.casefold()) for word in conf.get("WORDS") if word.strip())
-    text = scrub(f"{submission.name}\n{submission.source}").casefold()  # check the text without invisible characters
+    listed = "|".join(re.escape(terms.fold(word)) for word in conf.get("WORDS") if terms.fold(word).strip())
+    text = terms.fold(f"{submission.name}\n{submission.source}")
     matches = sorted(set(re.findall(rf"(?<!\w)(?:{listed})(?!\w)", text))) if listed else []
     return SpamHit(f"words: {', '.join(matches)}") if matches else None
 

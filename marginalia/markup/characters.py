@@ -13,9 +13,10 @@ IDEOGRAPHS: Final = (
 )
 UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 
-# Zero-width characters inside words: soft hyphens, joiners, direction marks, variation selectors.
+# Zero-width characters inside words: soft hyphens, joiners, direction marks, tags, variation selectors.
 _ZERO_WIDTH = re.compile(
-    "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
+    "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
 )
 # The typewriter apostrophe, quotation marks that are used as apostrophes, and letters that look like an apostrophe.
 _APOSTROPHES = re.compile("['\u2018\u201b\u02bb\u02bc\uff07]")
