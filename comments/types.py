@@ -237,11 +237,14 @@ class Restrictions:
     locked: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a number is out of range, or if `hold_until` has no time zone."""
+        """Raise ValueError if a value is out of range, or if `hold_until` has no time zone."""
         if not 0 <= self.slow_seconds <= MAX_SLOW_SECONDS:
             raise ValueError(f"slow_seconds must be between 0 and {MAX_SLOW_SECONDS}")
         if self.hold_until and self.hold_until.tzinfo is None:
             raise ValueError("hold_until needs a time zone")
+        # Times at the ends of the calendar can't be converted to other time zones.
+        if self.hold_until and not 1970 <= self.hold_until.year < 9999:
+            raise ValueError("hold_until must be between 1970 and 9998")
         if self.hours and not (0 <= min(self.hours) < max(self.hours) < 24 * 60):
             raise ValueError("hours must be two different minutes of a day")
 

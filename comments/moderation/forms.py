@@ -1,13 +1,13 @@
 """The form with which moderators change the restrictions of a discussion."""
 
-from datetime import time
+from datetime import datetime, time
 from typing import Any
 
 from django import forms
 from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 
-from marginalia.comments.types import Discussion, RestrictionChanges
+from marginalia.comments.types import Discussion, RestrictionChanges, Restrictions
 
 SLOW_CHOICES = (
     (0, _("as often as they like")),
@@ -64,6 +64,15 @@ class DiscussionForm(forms.Form):
             field = self.fields["slow_seconds"]
             assert isinstance(field, forms.TypedChoiceField)
             field.choices = [*SLOW_CHOICES, (given.slow_seconds, f"{given.slow_seconds} s")]
+
+    def clean_hold_until(self) -> datetime | None:
+        """Return the time, or raise ValidationError if it is out of range."""
+        until: datetime | None = self.cleaned_data["hold_until"]
+        try:
+            Restrictions(hold_until=until)
+        except ValueError as error:
+            raise forms.ValidationError(_("Choose an earlier time.")) from error
+        return until
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

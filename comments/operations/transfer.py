@@ -222,7 +222,7 @@ def _head(reading: _Reading) -> tuple[Target, bool, Restrictions]:
             str(stored.get("pinned", "")),
             tuple(str(slug) for slug in stored.get("locked", ())),
         )
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:
         raise BrokenFile(reading.number, f"the restrictions are not valid: {error}") from error
     return _target(head, reading.number), head["open"], restrictions
 

@@ -244,6 +244,12 @@ class TestForm:
         assert response.status_code == 422
         assert "Enter both times, or neither." in response.content.decode()
 
+    def test_time_at_the_end_of_the_calendar_is_an_error(self, moderator, url, fields, client):
+        """The time can't be converted to other time zones, so readers would see an error instead of the page."""
+        response = moderator.post(url, fields | {"hold_until": "9999-12-31T23:59", "save": "1"})
+        assert response.status_code == 422
+        assert "Choose an earlier time." in response.content.decode()
+
     def test_comments_are_unpinned_and_threads_unlocked(self, moderator, url, comment, post_page):
         change(post_page, pinned=comment.slug)
         services.lock_thread(post_page, comment.slug, locked=True)

@@ -112,7 +112,9 @@ def exported_head(target: Target) -> bytes:
     return json.dumps({"discussion": str(target), "open": True}).encode()
 
 
-def test_restrictions_are_exported_and_imported(target):
+@pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
+def test_restrictions_are_exported_and_imported(target, rules, layout):
+    rules(DEFAULT={"LAYOUT": layout})
     discuss(target)
     first = next(iter(selectors.iterate(target)))
     services.restrict(target, slow_seconds=60, hold_until=datetime(2040, 1, 1, tzinfo=UTC), hours=(1, 2), pinned="x")
@@ -125,7 +127,18 @@ def test_restrictions_are_exported_and_imported(target):
     assert exported() == file
 
 
-@pytest.mark.parametrize("restrictions", [1, {"hours": [5, 5]}, {"slow_seconds": -1}, {"hold_until": "2040-01-01"}])
+@pytest.mark.parametrize(
+    "restrictions",
+    [
+        1,
+        {"hours": [5, 5]},
+        {"slow_seconds": -1},
+        {"slow_seconds": float("inf")},
+        {"hold_until": "2040-01-01"},
+        {"hold_until": "9999-12-31T23:59:59+00:00"},
+        {"hold_until": "0001-01-01T00:00:00+14:00"},
+    ],
+)
 def test_invalid_restrictions_are_refused(target, restrictions):
     head = json.dumps({"discussion": str(target), "open": True, "restrictions": restrictions}).encode()
     with pytest.raises(transfer.BrokenFile, match="line 1: the restrictions are not valid"):
