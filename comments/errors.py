@@ -60,11 +60,17 @@ class InvalidComment(CommentError):
 
 
 class InvalidBan(CommentError):
-    """The ban can't be stored, for example because a domain is malformed. `sentence` contains the reason."""
+    """The ban can't be stored, for example because a domain is malformed.
 
-    def __init__(self, sentence: str) -> None:
+    Attributes:
+        sentence: The reason.
+        field: The wrong part of the ban, "value" or "expires".
+    """
+
+    def __init__(self, sentence: str, field: str = "value") -> None:
         super().__init__(sentence)
         self.sentence = sentence
+        self.field = field
 
 
 class TokenUsed(CommentError):
@@ -118,6 +124,12 @@ class HeldChanged(CommentError):
     """The author changed a pending comment after the moderator had read it."""
 
     sentence = _("The author has changed this comment since you opened it. Check it again, then decide.")
+
+
+class DecidedByOther(CommentError):
+    """Another moderator has decided about a queued comment since, so the earlier decision can't be undone."""
+
+    sentence = _("Another moderator has decided about this comment since.")
 
 
 class NothingToRestore(CommentError):

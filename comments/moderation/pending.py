@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from marginalia.comments import targets
 from marginalia.comments.backends import backend
-from marginalia.comments.errors import CommentError, CommentNotFound
+from marginalia.comments.errors import CommentError, CommentNotFound, DecidedByOther
 from marginalia.comments.moderation import lessons
 from marginalia.comments.notices import mails, reasons
 from marginalia.comments.posting import flags, forms, services
@@ -125,7 +125,8 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: 
             then approved only if it still has this revision.
         by: The primary key of the moderator.
         origin: The scheme and host for links in notices about published comments. If it is "", no notices are sent.
-        seen: The verdict that the moderator saw. A comment is approved only if it still has this verdict.
+        seen: The verdict that the moderator saw. A comment is approved only if it still has this verdict. With WAITING,
+            the action "wait" undoes the moderator's own decision, but not a later one of another moderator.
     """
     done = []
     failed = []
@@ -135,6 +136,8 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: 
         try:
             if action == "approve" and seen:
                 _check_seen(held_id, seen)
+            if action == "wait" and seen is Verdict.WAITING:
+                _check_own_decision(held_id, by)
             comment = _decide(action, held_id, by, origin, forms.parse_revision(rev))
         except CommentNotFound:
             failed.append((held_id, _("This comment is no longer pending.")))
@@ -175,6 +178,17 @@ def _check_seen(held_id: str, seen: Verdict) -> None:
     """
     if selectors.get_held(held_id).verdict not in (seen, Verdict.APPROVED):
         raise CommentNotFound(held_id)
+
+
+def _check_own_decision(held_id: str, by: str) -> None:
+    """Check that the last decision about a comment was made by the moderator `by`.
+
+    Raises:
+        DecidedByOther: Another moderator has decided since.
+    """
+    held = selectors.get_held(held_id)
+    if held.verdict is not Verdict.WAITING and held.decided_by != by:
+        raise DecidedByOther(held_id)
 
 
 def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:

@@ -170,6 +170,19 @@ def test_publication_by_another_moderator_is_not_undone(post_page):
     assert selectors.count(post_page) == 1
 
 
+def test_undo_leaves_a_later_decision_of_another_moderator(staff, post_page):
+    first, second = hold(post_page, 2)
+    staff.post(DECIDE, {"action": "spam", "chosen": [first.id, second.id]})
+    pending.decide("reject", [first.id], "bob")
+    page = staff.post(DECIDE, {"action": "wait", "chosen": [first.id, second.id]}, follow=True).content.decode()
+    assert "Another moderator has decided about this comment since." in page
+    verdicts = [selectors.get_held(held.id).verdict for held in (first, second)]
+    assert verdicts == [Verdict.REJECTED, Verdict.WAITING]
+    # Moderators who see the other decision can still return the comment to the queue.
+    staff.post(DECIDE, {"action": f"wait:{first.id}", "state": "rejected"})
+    assert selectors.get_held(first.id).verdict is Verdict.WAITING
+
+
 def test_decided_comments_are_listed_to_the_last_page(staff, post_page, monkeypatch):
     monkeypatch.setattr(comments_admin, "PAGE_SIZE", 2)
     spam = hold(post_page, 3)
