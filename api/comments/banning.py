@@ -61,7 +61,7 @@ def ban(request: HttpRequest, data: shapes.NewBan) -> HttpResponse:
     try:
         stored = bans.ban(moderator, term, reason=data.reason, expires=data.expires)
     except InvalidBan as error:
-        raise Problem("invalid", errors=[("body.expires", error.sentence)]) from error
+        raise _problem(error) from error
     batch = batches.hide(moderator, batches.of_term(term), what=str(term)) if data.hide else None
     body = {"ban": _serialize_ban(stored), "decision": serialize_batch(batch) if batch else None}
     return responses.json_response(request, body, status=201)
@@ -101,7 +101,11 @@ def _parse(data: shapes.BanTerm) -> Term:
     try:
         return bans.parse(shapes.BAN_KINDS[data.kind], data.value)
     except InvalidBan as error:
-        raise Problem("invalid", errors=[("body.value", error.sentence)]) from error
+        raise _problem(error) from error
+
+
+def _problem(error: InvalidBan) -> Problem:
+    return Problem("invalid", errors=[(f"body.{error.field}", error.sentence)])
 
 
 def _serialize_ban(stored: Ban) -> dict[str, Any]:

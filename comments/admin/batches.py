@@ -34,11 +34,9 @@ class BatchPages:
             if by == TEXT:
                 selection = batches.shingles(comment)
             else:
-                kind, _colon, value = by.partition(":")
-                try:
-                    selection = batches.of_term(bans.parse(kind, value))
-                except InvalidBan as error:
-                    raise Http404 from error
+                term = _parse_term(by)
+                selection = batches.of_term(term)
+                by = str(term)
             if selection is None:
                 raise Http404
             verdict = VERDICTS.get(request.POST.get("verdict", ""), Verdict.SPAM)
@@ -99,6 +97,14 @@ def _describe(what: str) -> str:
     if kind in LABELS:
         return f"{LABELS[TermKind(kind)]}: {bans.describe(bans.Term(TermKind(kind), value))}"
     return _("Selected comments")
+
+
+def _parse_term(by: str) -> bans.Term:
+    kind, _colon, value = by.partition(":")
+    try:
+        return bans.parse(kind, value)
+    except InvalidBan as error:
+        raise Http404 from error
 
 
 def _likeness(likeness: batches.Likeness, target: Target, slug: str) -> dict[str, Any]:

@@ -4,7 +4,8 @@
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib.auth import get_user_model
@@ -15,7 +16,7 @@ from django.utils.translation import gettext as _
 from marginalia.comments import targets, terms
 from marginalia.comments.backends import backend
 from marginalia.comments.errors import InvalidBan, TargetNotFound
-from marginalia.comments.posting import bans, forms, ip_hash
+from marginalia.comments.posting import bans, forms, ip_hash, policy, preparation
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Ban, Comment, HeldComment, Target, TermKind
@@ -24,6 +25,10 @@ from marginalia.mongo.clock import now
 # Every pattern is compared with every new comment, so their number is limited.
 MAX_PATTERNS = 200
 MAX_REASON = 500
+# Later times can't be converted to other time zones.
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+# A comment can contain hundreds of links. At most this many terms are suggested, because their comments are counted.
+MAX_SUGGESTED = 12
 # A pattern needs a word with at least this many characters, because shorter words are in most comments.
 MIN_WORD = 3
 _check_domain = DomainNameValidator()
@@ -45,11 +50,14 @@ def ban(sender: Sender, term: Term, *, reason: str = "", expires: datetime | Non
 
     Raises:
         PermissionDenied: The sender is not a moderator.
-        InvalidBan: There are too many patterns already, or the ban would have ended.
+        InvalidBan: The account is a moderator's, there are too many patterns already, or the ban would have ended.
     """
     by = check_moderator(sender)
-    if expires is not None and expires <= now():
-        raise InvalidBan(_("This time is in the past. Choose a later time, or none for a permanent ban."))
+    if expires is not None and not now() < expires < NEVER:
+        sentence = _("This time is in the past or too far in the future. Leave it empty for a permanent ban.")
+        raise InvalidBan(sentence, field="expires")
+    if term.kind is TermKind.ACCOUNT and policy.is_moderator_key(term.value):
+        raise InvalidBan(_("You can't ban a moderator."))
     if term.kind is TermKind.PATTERN and backend().bans.count_patterns() >= MAX_PATTERNS:
         raise InvalidBan(_("There can't be more than %(n)d banned patterns. Lift one first.") % {"n": MAX_PATTERNS})
     return backend().bans.add(term.kind, term.value, reason=reason[:MAX_REASON], by=by, expires=expires)
@@ -90,21 +98,25 @@ def parse(kind: str, typed: str) -> Term:
     """
     if kind not in bans.KINDS:
         raise InvalidBan(_("Choose what to ban."))
-    typed = typed.strip()
+    typed = preparation.one_line(typed)
     if not typed:
         raise InvalidBan(_("Enter what to ban."))
     return _PARSERS[TermKind(kind)](typed)
 
 
 def _parse_account(typed: str) -> Term:
+    """Return the term for a user name, or for the key of an account, which can be an account of another site."""
     accounts = get_user_model()
-    user = accounts._default_manager.filter(**{accounts.USERNAME_FIELD: typed}).first() or _account(typed)
+    # Look for the key first, so that nobody can evade a ban with a user name that equals another account's key.
+    user = _account(typed) or accounts._default_manager.filter(**{accounts.USERNAME_FIELD: typed}).first()
     if user is None:
+        if selectors.by_author(typed, limit=1) or selectors.held(author_id=typed, verdict=None, limit=1):
+            return Term(TermKind.ACCOUNT, typed)
         raise InvalidBan(_("There is no account with this name."))
     return Term(TermKind.ACCOUNT, forms.user_key(user))
 
 
-def _account(key: str) -> object | None:
+def _account(key: str) -> Any:
     accounts = get_user_model()
     try:
         return accounts._default_manager.filter(pk=targets.parse_key(Target(accounts._meta.label_lower, key))).first()
@@ -143,17 +155,17 @@ def _parse_link(typed: str) -> Term:
 
 
 def _domain(typed: str) -> str:
+    domain = terms.normalize_domain(typed)
     try:
-        domain = typed.rstrip(".").encode("idna").decode().lower()
         _check_domain(domain)
-    except (UnicodeError, ValidationError) as error:
+    except ValidationError as error:
         raise InvalidBan(_("Enter a domain such as example.org.")) from error
     return domain
 
 
 def _parse_pattern(typed: str) -> Term:
     pattern = terms.Pattern.parse(typed)
-    if pattern.longest < MIN_WORD and typed.isascii():
+    if pattern.longest < MIN_WORD and str(pattern).isascii():
         raise InvalidBan(_("Enter at least one word with %(n)d letters.") % {"n": MIN_WORD})
     if not pattern:
         raise InvalidBan(_("Enter at least one word."))
@@ -171,13 +183,14 @@ _PARSERS = {
 
 
 def suggest(comment: Comment | HeldComment) -> list[Term]:
-    """Return what can be banned because of a comment: its account, networks, email address and domains."""
+    """Return what can be banned because of a comment: its networks, account, email address and domains."""
     email = comment.email if isinstance(comment, HeldComment) else selectors.email_of(comment)
     account = comment.author.id or ""
     found = terms.of_comment(name="", account=account, email=email, source="", html=comment.html)
     networks = (TermKind.NETWORK.term(network) for network in ip_hash.networks_of(comment.target, comment.slug))
-    suggested = (term.partition(":") for term in (*found, *networks))
-    return [Term(TermKind(kind), value) for kind, _colon, value in suggested if kind in bans.KINDS]
+    suggested = (term.partition(":") for term in (*networks, *found))
+    bannable = [Term(TermKind(kind), value) for kind, _colon, value in suggested if kind in bans.KINDS]
+    return bannable[:MAX_SUGGESTED]
 
 
 def describe(ban: Ban | Term) -> str:

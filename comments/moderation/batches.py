@@ -10,9 +10,8 @@ from marginalia.comments import conf, terms
 from marginalia.comments.backends import backend
 from marginalia.comments.errors import CommentError, CommentNotFound
 from marginalia.comments.moderation import lessons
-from marginalia.comments.moderation.bans import Term, check_moderator
+from marginalia.comments.moderation.bans import Term, check_moderator, suggest
 from marginalia.comments.notices import mails
-from marginalia.comments.posting import ip_hash
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import links, selectors
 from marginalia.comments.types import (
@@ -29,6 +28,8 @@ from marginalia.comments.types import (
 from marginalia.tasks import URGENT, task, worker
 
 NOTHING = Selection(comments=())
+# The kinds of terms by which comments are compared, in addition to their texts.
+SHARED = (TermKind.NETWORK, TermKind.ACCOUNT, TermKind.EMAIL, TermKind.LINK_DOMAIN)
 # How long a request changes comments before it leaves the rest to a worker.
 SECONDS = 2.0
 
@@ -163,15 +164,7 @@ def likenesses(comment: Comment | HeldComment) -> list[Likeness]:
     found = []
     if alike := shingles(comment):
         found.append(Likeness(None, alike, count(alike)))
-    networks = ip_hash.networks_of(comment.target, comment.slug)[:1]
-    shared = [Term(TermKind.NETWORK, network) for network in networks]
-    own = terms.of_comment(
-        name="", account=comment.author.id or "", email=_email(comment), source="", html=comment.html
-    )
-    for term in own:
-        kind, _colon, value = term.partition(":")
-        if kind in (TermKind.LINK_DOMAIN, TermKind.ACCOUNT, TermKind.EMAIL):
-            shared.append(Term(TermKind(kind), value))
+    shared = [term for term in suggest(comment) if term.kind in SHARED]
     found += [Likeness(term, of_term(term), count(of_term(term))) for term in shared]
     return found
 
@@ -181,10 +174,6 @@ def shingles(comment: Comment | HeldComment) -> Selection | None:
     own = terms.of_comment(name="", account="", email="", source=comment.source, html="")
     alike = tuple(term for term in own if term.startswith(f"{TermKind.SHINGLE}:"))
     return Selection(alike=alike) if alike else None
-
-
-def _email(comment: Comment | HeldComment) -> str:
-    return comment.email if isinstance(comment, HeldComment) else selectors.email_of(comment)
 
 
 def get_comment(target: Target, slug: str) -> Comment | HeldComment:

@@ -1,8 +1,9 @@
 """Bans: what they refuse, what they hide, and their pages in the admin."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.test import Client
 from django.urls import reverse
@@ -10,17 +11,22 @@ from django.utils.html import escape
 
 from marginalia.comments.errors import InvalidBan
 from marginalia.comments.moderation import bans, batches
+from marginalia.comments.operations import maintenance
 from marginalia.comments.posting import ip_hash, services
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, TermKind
 from marginalia.mongo.clock import now
 from tests.support.comments import site
+from tests.support.crashing import killed_after_writes
 
 BANS = reverse("admin:marginalia_comments_moderation_bans")
 ADD = reverse("admin:marginalia_comments_moderation_ban")
 REFUSED = "Comments from you aren&#x27;t accepted here at the moment."
 REFUSED_CONTENT = "This comment contains a link or words that aren&#x27;t accepted here."
+# More words and links than a comment's terms contain.
+MANY_WORDS = " ".join(f"w{n}" for n in range(500))
+MANY_LINKS = " ".join(f"http://{n}.example" for n in range(30))
 
 
 @pytest.fixture
@@ -52,9 +58,22 @@ def is_refused(response, message=REFUSED) -> bool:
         ("network", "203.0.113.0/24", {}, REFUSED),
         ("link", "https://www.casino.example/path", {"text": "My text http://a.casino.example/x"}, REFUSED_CONTENT),
         ("words", "CHEAP casino*", {"text": "My text: cheap Casinos"}, REFUSED_CONTENT),
+        # What writers try in order to evade a ban.
+        ("words", "casino", {"text": "My text: c\u0430s\u0456n\u043e"}, REFUSED_CONTENT),
+        ("words", "casino", {"text": "My text: c\u200bas\u00adi\u0301n\u2064o"}, REFUSED_CONTENT),
+        ("words", "casino", {"text": f"My text {MANY_WORDS} casino"}, REFUSED_CONTENT),
+        ("link", "casino.example", {"text": "My text [x](http://casino\u3002example.)"}, REFUSED_CONTENT),
+        ("link", "casino.example", {"text": "My text [x](http:/casino.example)"}, REFUSED_CONTENT),
+        ("link", "fa\u00df.example", {"text": "My text http://fa\u00df.example"}, REFUSED_CONTENT),
+        ("link", "casino.example", {"text": "My text [x](http://%63asino.example)"}, REFUSED_CONTENT),
+        ("link", "casino.example", {"text": f"My text {MANY_LINKS} http://casino.example"}, REFUSED_CONTENT),
+        ("link", "caf\u00e9.example", {"text": "My text [x](http://xn--caf-dma.example)"}, REFUSED_CONTENT),
+        ("from", "caf\u00e9.example", {"email": "a@caf\u00e9.example"}, REFUSED),
+        ("from", "xn--caf-dma.example", {"email": "a@CAF\u00c9.example"}, REFUSED),
     ],
 )
-def test_banned_comment_is_refused_and_its_text_is_kept(post_page, sender, kind, value, sent, message):
+def test_banned_comment_is_refused_and_its_text_is_kept(post_page, sender, rules, kind, value, sent, message):
+    rules(MAX_LINKS=100)
     browser = Client(REMOTE_ADDR="203.0.113.77")
     fields = {"text": "My text", **sent}
     other = {**fields, "text": fields["text"] + " first"}
@@ -101,6 +120,45 @@ def test_moderators_are_never_banned(post_page, sender, staff):
     assert site.post(staff, post_page, "Anything goes").status_code == 302
 
 
+def test_moderators_cannot_ban_themselves_or_each_other(post_page, sender, ann, moderator):
+    chief = User.objects.create_superuser("root", "root@example.org", "pw")
+    for name in (moderator.username, chief.username, str(chief.pk)):
+        with pytest.raises(InvalidBan, match="can't ban a moderator"):
+            bans.ban(sender, bans.parse("account", name))
+    bans.ban(sender, bans.parse("account", "ann"))
+    assert [ban.value for ban in bans.find(limit=9)] == [str(ann.pk)]
+
+
+def test_account_is_found_by_its_key_before_its_name(post_page, ann):
+    """Otherwise, a user name that equals the key of another account would redirect a ban."""
+    User.objects.create_user(str(ann.pk), "a@example.org", "pw")
+    assert bans.parse("account", str(ann.pk)).value == str(ann.pk)
+
+
+def test_account_of_another_site_can_be_banned_once_it_has_commented(post_page, sender, target):
+    with pytest.raises(InvalidBan, match="no account"):
+        bans.parse("account", "embed:7")
+    services.post(post_page, author=CommentAuthor("Bea", "embed:7"), source="One", token="one")
+    services.hold(post_page, author=CommentAuthor("Cleo", "embed:8"), source="Two", token="two")
+    for key in ("embed:7", "embed:8"):
+        ban = bans.ban(sender, bans.parse("account", key))
+        assert (ban.value, bans.describe(ban)) == (key, key)
+
+
+def test_ban_that_never_ends_has_no_time(post_page, sender):
+    term = bans.parse("words", "casino")
+    for hours, year in ((14, 1), (0, 9999), (-14, 9999)):
+        with pytest.raises(InvalidBan) as error:
+            bans.ban(sender, term, expires=datetime(year, 1, 1, tzinfo=timezone(timedelta(hours=hours))))
+        assert error.value.field == "expires"
+
+
+def test_comment_with_many_links_has_few_suggestions(post_page):
+    comment = services.post(post_page, author=CommentAuthor("A"), source=MANY_LINKS, token="t").comment
+    assert len(bans.suggest(comment)) == bans.MAX_SUGGESTED
+    assert len(batches.likenesses(comment)) == bans.MAX_SUGGESTED + 1
+
+
 def test_ban_ends_by_itself(post_page, sender, mongo):
     ban = bans.ban(sender, bans.parse("words", "casino"), expires=now() + timedelta(days=1))
     assert is_refused(site.post(Client(), post_page, "My text casino"), REFUSED_CONTENT)
@@ -123,6 +181,12 @@ def test_ban_ends_by_itself(post_page, sender, mongo):
         ("link", "http://[bad"),
         ("link", "."),
         ("words", "a *"),
+        ("words", "\uff41*"),
+        ("network", "0.0.0.0/0"),
+        ("network", "::/0"),
+        ("network", "1" * 500),
+        ("account", "\ud800"),
+        ("link", "x" * 500),
         ("words", "?!"),
         ("words", ""),
         ("name", "Ann"),
@@ -194,6 +258,33 @@ def test_ban_from_a_comment_is_previewed_hides_and_is_undone(post_page, staff, m
     (ban,) = bans.find(limit=9)
     page = staff.post(reverse("admin:marginalia_comments_moderation_lift", args=[ban.id]), follow=True)
     assert "There are no bans." in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    "writes", [0, 1, 2, 3, 8, *(pytest.param(n, marks=pytest.mark.slow) for n in (4, 5, 6, 7, *range(9, 60)))]
+)
+def test_killed_ban_hides_everything_or_nothing(post_page, sender, mongo, writes):
+    """SIGKILL before each write of a ban that hides comments."""
+    for n in range(20):
+        services.post(post_page, author=CommentAuthor("A"), source=f"{n} http://casino.example", token=f"s{n}")
+    services.hold(post_page, author=CommentAuthor("A"), source="http://casino.example", token="held")
+    term = bans.parse("link", "casino.example")
+
+    def ban_and_hide():
+        bans.ban(sender, term)
+        batches.hide(sender, batches.of_term(term), what=str(term))
+
+    killed_after_writes(writes, ban_and_hide)
+    mongo["comments.batches"].update_many({}, {"$set": {"lease.until": now() - timedelta(seconds=1)}})
+    batches.resume()
+    found = batches.find(limit=9)
+    hidden = 20 if found else 0
+    assert (selectors.count(post_page), len(selectors.held())) == (20 - hidden, 0 if found else 1)
+    assert len(bans.find(limit=9)) == (writes > 0)
+    if found:
+        batches.undo(sender, found[0].id)
+        assert (selectors.count(post_page), len(selectors.held())) == (20, 1)
+    assert maintenance.faults(post_page) == ()
 
 
 def test_invalid_ban_is_shown_again_with_what_was_typed(mongo, staff):
