@@ -431,6 +431,15 @@ class Backend(Protocol):
     def terms_of(self, target: Target, slug: str) -> tuple[str, ...]:
         """Return the terms of a published or pending comment, or () if they aren't known."""
 
+    def mark_spam(self, target: Target, slug: str) -> None:
+        """Record that a removed comment was spam. If the comment is restored, the mark is deleted."""
+
+    def has_spam_by(self, author_id: str, since: datetime) -> bool:
+        """Return whether the queue contains spam by an account, or a comment posted since then was removed as spam."""
+
+    def has_spam_among(self, comments: Iterable[tuple[Target, str]]) -> bool:
+        """Return whether one of these comments, given by target and slug, is spam in the queue or was removed as spam."""
+
     def start_batch(
         self, selection: Selection, verdict: Verdict, *, what: str = "", by: str = "", origin: str = ""
     ) -> Batch:

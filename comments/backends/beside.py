@@ -145,10 +145,23 @@ class IpHashes:
     def __init__(self, db: Database[Any]) -> None:
         self.stored = db["comments.ip_hashes"]
 
-    def record(self, target: Target, slug: str, ip_hash: str, networks: Sequence[str] = ()) -> None:
-        """Store the hash of the network from which a comment was first sent, and the networks that can be banned."""
-        first = {"$setOnInsert": {"ip_hash": ip_hash, "networks": list(networks), "at": now()}}
-        self.stored.update_one({"discussion_id": target.id, "slug": slug}, first, upsert=True)
+    def record(self, target: Target, slug: str, ip_hash: str, networks: Sequence[str] = (), browser: str = "") -> None:
+        """Store the hash of the network from which a comment was first sent, and the networks that can be banned.
+
+        `browser` is the key of a guest's browser, or "".
+        """
+        fields = {
+            "ip_hash": ip_hash,
+            "networks": list(networks),
+            "at": now(),
+            **({"browser": browser} if browser else {}),
+        }
+        self.stored.update_one({"discussion_id": target.id, "slug": slug}, {"$setOnInsert": fields}, upsert=True)
+
+    def sent_from(self, browser: str, limit: int) -> list[tuple[Target, str]]:
+        """Return the targets and slugs of the newest comments that were sent from a browser."""
+        newest = self.stored.find({"browser": browser}, {"discussion_id": 1, "slug": 1}).sort("at", -1).limit(limit)
+        return [(Target.from_id(entry["discussion_id"]), entry["slug"]) for entry in newest]
 
     def find(self, target: Target, slug: str) -> str:
         """Return the IP hash of a comment, or "" if none is stored or it has expired."""

@@ -20,7 +20,7 @@ from pymongo.errors import BulkWriteError
 from marginalia.comments import terms
 from marginalia.comments.backends.discussions import PRIMARY_ONLY
 from marginalia.comments.backends.stored import Document
-from marginalia.comments.types import State, Target, TermKind
+from marginalia.comments.types import State, Target, TermKind, Verdict
 from marginalia.mongo.connection import non_duplicate_errors
 
 
@@ -65,12 +65,19 @@ class Catalogue:
         for (rev, state), group in changed.items():
             slugs = [document["slug"] for document in group]
             query: Document = {"discussion_id": target.id, "slug": {"$in": slugs}, "rev": rev - 1}
+            change: Document = {"$set": {"rev": rev, "state": state}}
             if state == State.PUBLIC.value:
                 # A comment that was removed before and is public now has been restored, with the same text.
                 query |= {"state": State.REMOVED.value, "terms.0": {"$exists": True}}
-            if self._writing.update_many(query, {"$set": {"rev": rev, "state": state}}).matched_count < len(group):
+                change["$unset"] = {"verdict": ""}
+            if self._writing.update_many(query, change).matched_count < len(group):
                 rest += group
         return rest
+
+    def mark_spam(self, target: Target, slug: str) -> None:
+        """Record that a removed comment was spam. The next restoration of the comment deletes the mark."""
+        query = {"discussion_id": target.id, "slug": slug, "state": State.REMOVED.value}
+        self.stored.update_one(query, {"$set": {"verdict": Verdict.SPAM.value}})
 
     def erase(self, query: Document) -> None:
         """Remove the content of the entries that match `query`."""
@@ -96,7 +103,8 @@ def _update(target: Target, document: Mapping[str, Any], *, erased: bool) -> Upd
         terms = []
     posted = {"$ifNull": ["$posted", document["posted"]]}
     fields = {"rev": rev, "state": document["state"], "posted": posted, "terms": terms}
-    return UpdateOne(query, [{"$set": fields}], upsert=True)
+    forgotten = [{"$unset": "verdict"}] if document["state"] == State.PUBLIC.value else []
+    return UpdateOne(query, [{"$set": fields}, *forgotten], upsert=True)
 
 
 def terms_of(target: Target, document: Mapping[str, Any]) -> list[str]:

@@ -145,6 +145,7 @@ STATIC = (
         (
             Index("by_comment", (("discussion_id", 1), ("slug", 1))),
             Index("by_network", (("networks", 1), ("at", -1))),
+            Index("by_browser", (("browser", 1), ("at", -1)), partial={"browser": {"$exists": True}}),
             Index("kept_for_a_month", (("at", 1),), expire_after_seconds=30 * DAY),
         ),
         shard_key=ShardKey(

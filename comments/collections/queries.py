@@ -121,6 +121,9 @@ BROADCASTS = (
         ("terms",),
         "Moderators search the comments of the whole site, and an author's comments can be in any discussion.",
     ),
+    Broadcast(
+        "comments.ip_hashes", ("browser",), "A guest's comments, which trust depends on, can be in any discussion."
+    ),
     Broadcast("comments.pending", ("_id",), "Moderators and authors identify a pending comment only by its id."),
     Broadcast(
         "comments.pending",

@@ -132,7 +132,7 @@ CATALOGUE = document(
         "state": one_of(*State),
         "terms": array_of(TEXT),
     },
-    {"batch": ID},
+    {"batch": ID, "verdict": one_of(*Verdict)},
 )
 BATCH = document(
     {
@@ -159,7 +159,9 @@ FEATURE = document({"_id": TEXT, "at": DATE}, {"spam": INTEGER, "approved": INTE
 LESSON = document({"_id": TEXT, "kind": one_of("spam", "approved", ""), "at": DATE}, {"before": TEXT, "call": ID})
 IMPORTED = document({"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "likes": INTEGER, "dislikes": INTEGER})
 ERASURE = document({"_id": TEXT, "at": DATE})
-IP_HASH = document({"discussion_id": TEXT, "slug": TEXT, "ip_hash": TEXT, "at": DATE}, {"networks": array_of(TEXT)})
+IP_HASH = document(
+    {"discussion_id": TEXT, "slug": TEXT, "ip_hash": TEXT, "at": DATE}, {"networks": array_of(TEXT), "browser": TEXT}
+)
 BAN = document(
     {
         "term": TEXT,

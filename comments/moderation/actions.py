@@ -9,6 +9,7 @@ from typing import Unpack
 from django.core.exceptions import PermissionDenied
 
 from marginalia.comments import signals
+from marginalia.comments.backends import backend
 from marginalia.comments.moderation import lessons, pending
 from marginalia.comments.moderation.pending import Decisions
 from marginalia.comments.notices import mails
@@ -101,6 +102,7 @@ def mark_spam(sender: Sender, target: Target, slug: str, *, rev: int | None = No
     removed = services.remove(target, slug, rev=rev, by=by)
     if not comment.removed:
         lessons.teach([(target, slug)], Verdict.SPAM)
+        backend().mark_spam(target, slug)
     flags.clear(target, slug)
     _send(sender, removed, "removal")
     return removed

@@ -18,6 +18,7 @@ PREFIX_BITS = {4: 24, 6: 48}
 # The sizes of the networks that moderators can ban.
 BANNABLE_BITS = {4: (24,), 6: (64, 48)}
 HASH_LENGTH = 32
+MAX_FROM_BROWSER = 50
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -90,12 +91,18 @@ def _hash(network: str) -> str:
     return salted_hmac("comments.ip_hashes", network, algorithm="sha256").hexdigest()[:HASH_LENGTH]
 
 
-def record(target: Target, slug: str, ip_hash: str, networks: tuple[str, ...] = ()) -> None:
-    """Store the hashes of the networks from which a comment was first sent, for 30 days.
+def record(target: Target, slug: str, ip_hash: str, networks: tuple[str, ...] = (), browser: str = "") -> None:
+    """Store the hashes of the networks and of the browser from which a comment was first sent, for 30 days.
 
-    `ip_hash` is the result of `key`, and `networks` that of the function with this name.
+    `ip_hash` is the result of `key`, `networks` that of the function with this name, and `browser` that of
+    `tokens.browser_key`, or "".
     """
-    backend().ip_hashes.record(target, slug, ip_hash, networks)
+    backend().ip_hashes.record(target, slug, ip_hash, networks, browser)
+
+
+def sent_from(browser: str) -> list[tuple[Target, str]]:
+    """Return the targets and slugs of the newest comments that were sent from a browser in the last 30 days."""
+    return backend().ip_hashes.sent_from(browser, MAX_FROM_BROWSER)
 
 
 def networks_of(target: Target, slug: str) -> list[str]:

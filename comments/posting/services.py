@@ -36,7 +36,7 @@ from marginalia.comments.posting.forms import build_author, user_key
 from marginalia.comments.posting.policy import Mode, Policy
 from marginalia.comments.posting.preparation import CommentFields
 from marginalia.comments.posting.spam import Submission
-from marginalia.comments.posting.tokens import FormToken, SentComment
+from marginalia.comments.posting.tokens import FormToken, SentComment, browser_key
 from marginalia.comments.posting.trust import trust_in
 from marginalia.comments.reading import links, restrictions, selectors
 from marginalia.comments.types import (
@@ -110,7 +110,7 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
     """
     if earlier := find_earlier(submission):
         if not submission.token.expired:
-            _follow_up(sender.request, submission, earlier)
+            _follow_up(sender, submission, earlier)
         return earlier
     if submission.token.expired:
         raise Refused("expired", _("This form has expired. Please send it again."))
@@ -124,7 +124,7 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
         is_slow = discussion.restrictions.slow_seconds > 0
         spam.uncount(submission, rate=refused.rule != TokenUsed.__name__, slow=is_slow)
         raise
-    _follow_up(sender.request, submission, posted)
+    _follow_up(sender, submission, posted)
     return posted
 
 
@@ -261,7 +261,7 @@ def _replace(sender: Sender, comment: Comment | HeldComment, text: str, rev: int
         raise Refused(type(error).__name__, sentence) from error
 
 
-def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult) -> None:
+def _follow_up(sender: Sender, submission: Submission, posted: PostResult) -> None:
     """Record the IP hash, notify subscribers and moderators, and send the signal for a new comment.
 
     Each step is performed only once per comment, even if this function is called several times. Therefore, if the
@@ -270,8 +270,9 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult)
     """
     target = submission.token.target
     slug = slug_of(submission.token)
-    origin = links.origin(request)
-    ip_hash.record(target, slug, submission.ip_hash, submission.networks)
+    origin = links.origin(sender.request)
+    browser = "" if submission.user else browser_key(sender.sent, submission.token.nonce)
+    ip_hash.record(target, slug, submission.ip_hash, submission.networks, browser)
     if submission.notify:
         mails.ask_to_confirm(target, slug, submission.notify, origin)
     if posted.comment:
@@ -280,7 +281,7 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult)
         mails.notify_moderators(posted.held, origin)
     if posted.new:
         comment = posted.comment or posted.held
-        signals.comment_was_posted.send(Submission, comment=comment, target=target, request=request)
+        signals.comment_was_posted.send(Submission, comment=comment, target=target, request=sender.request)
 
 
 def find_earlier(submission: Submission) -> PostResult | None:
@@ -358,7 +359,8 @@ def _hold_reasons(sender: Sender, rules: Policy, given: Restrictions, submission
     if given.hold_until and given.hold_until > now():
         return (*judgement.held_by, "discussion: hold")
     if rules.mode is Mode.HOLD_FIRST:
-        trust = trust_in(submission.user, sender.sent, rules.trust_after)
+        browser = browser_key(sender.sent, submission.token.nonce)
+        trust = trust_in(submission.user, browser, sender.sent, rules.trust_after)
         if not trust.is_trusted:
             return (*judgement.held_by, trust.reason)
     return judgement.held_by

@@ -6,11 +6,12 @@ from another field of the form.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from django.core import signing
+from django.utils.crypto import salted_hmac
 
 from marginalia.comments import conf
 from marginalia.comments.posting import preparation
@@ -115,6 +116,14 @@ def read_sent(cookie: str) -> tuple[SentComment, ...]:
         return tuple(SentComment(**entry) for entry in signing.loads(cookie, salt=OWN_SALT, max_age=OWN_SECONDS))
     except (signing.BadSignature, TypeError, ValueError):
         return ()
+
+
+def browser_key(sent: Sequence[SentComment], nonce: str) -> str:
+    """Return a keyed hash of the oldest comment in a browser's cookie or, without one, of the form's own nonce.
+
+    All copies of a cookie have the same key until the oldest of MAX_SENT comments is dropped from it.
+    """
+    return salted_hmac("comments.browser", sent[-1].nonce if sent else nonce, algorithm="sha256").hexdigest()[:32]
 
 
 def sign_sent(sent: Iterable[SentComment]) -> str:

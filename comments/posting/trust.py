@@ -5,11 +5,18 @@ addresses prove nothing, because visitors can enter any name or address.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice
 
+from marginalia.comments.backends import backend
 from marginalia.comments.errors import CommentNotFound
+from marginalia.comments.posting import ip_hash
 from marginalia.comments.posting.tokens import SentComment
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Verdict
+from marginalia.mongo.clock import now
+
+# How long a comment is remembered as spam, like the decisions in the queue and the keys of browsers.
+SPAM_MEMORY = timedelta(days=30)
 
 
 @dataclass(frozen=True)
@@ -37,14 +44,14 @@ class Trust:
         return "policy: had-spam" if self.had_spam else f"policy: hold-first {self.public}/{self.needed}"
 
 
-def trust_in(user_id: str, sent: tuple[SentComment, ...], needed: int) -> Trust:
+def trust_in(user_id: str, browser: str, sent: tuple[SentComment, ...], needed: int) -> Trust:
     """Return the trust in a writer, who is trusted after `needed` public comments.
 
-    Spam takes the trust away. For an account, it does so as long as the queue keeps the decision, which is 30 days. For
-    a browser, it does so until `needed` newer comments are public.
+    Spam takes the trust away for SPAM_MEMORY. The spam of a browser is found even if the browser sends an older cookie.
 
     Args:
         user_id: The primary key of the account, or "".
+        browser: The key of the browser (`tokens.browser_key`).
         sent: The comments that were sent from the browser before, newest first.
         needed: The number of public comments after which writers are trusted. If it is 0, every writer is trusted.
     """
@@ -52,18 +59,12 @@ def trust_in(user_id: str, sent: tuple[SentComment, ...], needed: int) -> Trust:
         return Trust(0, needed)
     if user_id:
         public = len(selectors.by_author(user_id, limit=needed))
-        had_spam = bool(selectors.held(author_id=user_id, verdict=Verdict.SPAM, limit=1))
+        had_spam = backend().has_spam_by(user_id, now() - SPAM_MEMORY)
         if public or had_spam:
             return Trust(public, needed, had_spam)
-    public = 0
-    for entry in sent:
-        if _is_public(entry):
-            public += 1
-        elif selectors.find_held(entry.target, entry.slug, verdict=Verdict.SPAM):
-            return Trust(public, needed, had_spam=True)
-        if public == needed:
-            break
-    return Trust(public, needed)
+    public = sum(1 for _entry in islice(filter(_is_public, sent), needed))
+    had_spam = bool(sent) and backend().has_spam_among(ip_hash.sent_from(browser))
+    return Trust(public, needed, had_spam)
 
 
 def _is_public(entry: SentComment) -> bool:

@@ -15,7 +15,7 @@ from bson import ObjectId
 from marginalia.comments import terms
 from marginalia.comments.backends.store import Part
 from marginalia.comments.backends.stored import Document, read_comment, read_place
-from marginalia.comments.types import Comment, Found, Selected, Selection, State, Target, Verdict
+from marginalia.comments.types import Comment, Found, Selected, Selection, State, Target, TermKind, Verdict
 from marginalia.mongo.reading import read_documents
 
 # Only the newest comments from a network are found.
@@ -112,6 +112,25 @@ class Searching(Part):
             if entry := stored.find_one(query, {"terms": 1}):
                 return tuple(entry.get("terms", ()))
         return ()
+
+    def mark_spam(self, target: Target, slug: str) -> None:
+        self.store.catalogue.mark_spam(target, slug)
+
+    def has_spam_by(self, author_id: str, since: datetime) -> bool:
+        published = {"terms": TermKind.ACCOUNT.term(author_id), "posted": {"$gte": since}}
+        return self._has_spam({"author.id": author_id}, published)
+
+    def has_spam_among(self, comments: Iterable[tuple[Target, str]]) -> bool:
+        query = _among((target.id, slug) for target, slug in comments)
+        return self._has_spam(query, query)
+
+    def _has_spam(self, queued: Document, published: Document) -> bool:
+        spam = {"state": Verdict.SPAM.value}
+        removed = {"state": State.REMOVED.value, "verdict": Verdict.SPAM.value}
+        return bool(
+            self.store.pending.find_one({**queued, **spam}, {"_id": 1})
+            or self.store.catalogue.stored.find_one({**published, **removed}, {"_id": 1})
+        )
 
 
 def _published(entry: Mapping[str, Any]) -> Found:

@@ -158,7 +158,9 @@ class Batches(Pending, Bulk, Searching):
         self.store.pending.update_many(waiting, {"$set": fields, "$unset": {"lease": ""}})
         for chunk in batched(self.store.pending.find({"batch": key}, PLACE), CHUNK):
             reported(chunk, Verdict(document["verdict"]))
-        self.store.catalogue.stored.update_many({**query, "state": State.PUBLIC.value}, {"$set": {"batch": key}})
+        self.store.catalogue.stored.update_many(
+            {**query, "state": State.PUBLIC.value}, {"$set": {"batch": key, "verdict": document["verdict"]}}
+        )
         total = sum(
             stored.count_documents({"batch": key}) for stored in (self.store.pending, self.store.catalogue.stored)
         )
