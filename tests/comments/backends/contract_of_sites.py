@@ -1,9 +1,12 @@
-"""The contract of back ends: operations on many or whole discussions, such as imports."""
+"""The contract of back ends: operations on many or whole discussions, such as imports, bulk decisions and bans."""
+
+from datetime import timedelta
 
 import pytest
 
 from marginalia.comments.errors import NothingToRestore
-from marginalia.comments.types import CommentAuthor, State
+from marginalia.comments.types import BatchState, CommentAuthor, Selection, State, TermKind, Verdict
+from marginalia.mongo.clock import now
 from tests.comments.backends.contract import Contract
 from tests.support.comments.making import ANN, BOB, NOWHERE, imported, new
 
@@ -70,6 +73,85 @@ class SiteContract(Contract):
         assert backend.restore_many(target, slugs, token="t") == 0
         assert self.sources(backend, target) == ["again", "", "", "kept"]
         assert backend.get(target, kept.slug).rev == 1
+
+    # Bulk decisions and bans -----------------------------------------------------------------------------------------
+
+    def test_bulk_decision_hides_what_it_counted_and_is_undone(self, backend, targets):
+        for target in targets:
+            backend.post(target, new("public", email="ann@example.org"))
+            backend.hold(target, new("held"))
+            backend.post(target, new("other", author=BOB))
+        selection = Selection(terms=(TermKind.ACCOUNT.term(ANN.id),))
+        counted = backend.count_selected(selection)
+        assert (counted.published, counted.pending, counted.discussions) == (len(targets),) * 3
+        batch = backend.start_batch(selection, Verdict.SPAM, what="account:7", by="9")
+        assert (batch.by, batch.what, batch.total, batch.is_finished) == ("9", "account:7", 0, False)
+        done = backend.work_on_batch(batch.id)
+        assert (done.state, done.total, done.left, done.skipped) == (BatchState.DONE, counted.comments, 0, 0)
+        assert backend.count_selected(selection).comments == 0
+        for target in targets:
+            assert self.sources(backend, target) == ["", "other"]
+            assert [held.verdict for held in backend.held(target=target, verdict=None)] == [Verdict.SPAM]
+        assert backend.undo_batch(batch.id).state is BatchState.UNDOING
+        assert backend.work_on_batch(batch.id).restored == counted.comments
+        for target in targets:
+            assert self.sources(backend, target) == ["public", "other"]
+            assert [held.source for held in backend.held(target=target)] == ["held"]
+        assert backend.undo_batch(batch.id) == backend.work_on_batch(batch.id) == backend.batch(batch.id)
+
+    def test_undo_leaves_what_others_decided_since(self, backend, target):
+        texts = ("kept", "restored", "removed again")
+        posted = {text: backend.post(target, new(text)).comment for text in texts}
+        held = {text: backend.hold(target, new(f"held {text}")).held for text in ("approved", "rejected", "waiting")}
+        selection = Selection(terms=(TermKind.ACCOUNT.term(ANN.id),), discussions=(target.id,))
+        batch = backend.start_batch(selection, Verdict.SPAM)
+        assert backend.work_on_batch(batch.id).total == 6
+        for text in texts[1:]:
+            backend.restore(target, posted[text].slug, rev=2, token=f"u {text}")
+        backend.remove(target, posted["removed again"].slug, rev=3, token="by hand")
+        backend.approve(held["approved"].id, by="9")
+        backend.reject(held["rejected"].id, by="9")
+        backend.undo_batch(batch.id)
+        assert backend.work_on_batch(batch.id).restored == 2
+        public = [comment.source for comment in self.got(backend, target) if not comment.removed]
+        assert sorted(public) == ["held approved", "kept", "restored"]
+        verdicts = {one.source: one.verdict for one in backend.held(target=target, verdict=None)}
+        assert (verdicts["held rejected"], verdicts["held waiting"]) == (Verdict.REJECTED, Verdict.WAITING)
+
+    def test_undo_of_a_bulk_decision_that_never_began_changes_nothing(self, backend, target):
+        backend.post(target, new("public"))
+        batch = backend.start_batch(Selection(discussions=(target.id,)), Verdict.SPAM)
+        backend.undo_batch(batch.id)
+        undone = backend.work_on_batch(batch.id)
+        assert (undone.state, undone.total, undone.restored) == (BatchState.UNDONE, 0, 0)
+        assert self.sources(backend, target) == ["public"]
+
+    def test_ban_matches_until_it_ends_or_is_lifted(self, backend, targets):
+        later, past = now() + timedelta(days=1), now() - timedelta(seconds=1)
+        bans = backend.bans
+        ban = bans.add(TermKind.LINK_DOMAIN, "casino.example", reason="A wave", by="9", expires=later)
+        bans.add(TermKind.EMAIL, "a@b.example", reason="", by="8", expires=past)
+        pattern = bans.add(TermKind.PATTERN, "pills cheap*", reason="", by="9", expires=None)
+        assert bans.matching(["link:casino.example", "email:a@b.example", "word:pills"]) == [ban, pattern]
+        assert bans.matching([]) == [pattern]
+        again = bans.add(TermKind.LINK_DOMAIN, "casino.example", reason="Again", by="8", expires=None)
+        assert (again.id, again.created, again.reason, again.by) == (ban.id, ban.created, "Again", "8")
+        assert (bans.get(ban.id), bans.count_patterns()) == (again, 1)
+        bans.forget_moderator("8")
+        assert [found.by for found in bans.matching(["link:casino.example"])] == ["", "9"]
+        assert bans.lift(ban.id).value == "casino.example"
+        assert (bans.lift(ban.id), bans.get(ban.id), bans.matching(["link:casino.example"])) == (None, None, [pattern])
+        assert (bans.erase(["words:pills cheap*", "account:7"]), bans.matching([])) == (1, [])
+
+    def test_bans_are_searched_newest_first(self, backend, targets):
+        made = [
+            backend.bans.add(TermKind.EMAIL_DOMAIN, f"{name}.example", reason=reason, by="", expires=None)
+            for name, reason in (("a", "wave"), ("b", "other"), ("c", "wave"))
+        ]
+        assert backend.bans.find(limit=9) == made[::-1]
+        assert backend.bans.find("wave", limit=9) == [made[2], made[0]]
+        assert backend.bans.find("wave", limit=9, after=made[2].id) == [made[0]]
+        assert backend.bans.find(limit=1) == [made[2]]
 
     def test_started_discussions_and_their_targets_are_listed(self, backend, targets):
         for target in targets:

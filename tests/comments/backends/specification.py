@@ -22,6 +22,9 @@ from marginalia.comments.errors import (
     TooManyLocked,
 )
 from marginalia.comments.types import (
+    Ban,
+    Batch,
+    BatchState,
     Comment,
     CommentAuthor,
     Discussion,
@@ -32,9 +35,12 @@ from marginalia.comments.types import (
     PostResult,
     ReplacedComment,
     Restrictions,
+    Selected,
     State,
+    TermKind,
     Verdict,
 )
+from marginalia.mongo.clock import now
 
 NOTHING = {"author": CommentAuthor(""), "source": "", "html": "", "text_hash": ""}
 TOMBSTONE = {**NOTHING, "edited": None, "state": State.REMOVED}
@@ -52,6 +58,55 @@ class Thread:
     restrictions: Restrictions = field(default_factory=Restrictions)
 
 
+@dataclass
+class BulkDecision:
+    """A batch, and the public and waiting comments that it selected."""
+
+    batch: Batch
+    public: list[Comment]
+    waiting: list[HeldComment]
+
+
+class SpecifiedBans:
+    """Bans by term, oldest first."""
+
+    def __init__(self):
+        self.stored, self.made = {}, 0
+
+    def add(self, kind, value, *, reason, by, expires):
+        before = self.stored.get(kind.term(value))
+        self.made += 1
+        key, created = (before.id, before.created) if before else (f"{self.made:024x}", now())
+        ban = self.stored[kind.term(value)] = Ban(key, kind, value, reason, by, created, expires)
+        return ban
+
+    def get(self, ban_id):
+        return next((ban for ban in self.stored.values() if ban.id == ban_id), None)
+
+    def lift(self, ban_id):
+        ban = self.get(ban_id)
+        return ban and self.stored.pop(ban.term)
+
+    def matching(self, banned):
+        found = [ban for ban in self.stored.values() if ban.term in banned or ban.kind is TermKind.PATTERN]
+        return [ban for ban in found if ban.is_active(now())]
+
+    def find(self, typed="", *, limit, after=""):
+        newest = list(reversed(self.stored.values()))
+        start = newest.index(self.get(after)) + 1 if after else 0
+        return [ban for ban in newest[start:] if typed in f"{ban.value} {ban.reason}"][:limit]
+
+    def count_patterns(self):
+        return sum(ban.kind is TermKind.PATTERN for ban in self.stored.values())
+
+    def erase(self, banned):
+        return len([self.stored.pop(term) for term in set(banned) & self.stored.keys()])
+
+    def forget_moderator(self, key):
+        for term, ban in self.stored.items():
+            self.stored[term] = replace(ban, by="" if ban.by == key else ban.by)
+
+
 class Specification(Backend):
     max_depth = 8
 
@@ -61,6 +116,8 @@ class Specification(Backend):
         self.leases = {}  # (moderator, until), by id
         self.made, self.clock = set(), datetime(2026, 1, 1, tzinfo=UTC)
         self.removed_by = {}  # the token of the removal that made a revision
+        self.bans = SpecifiedBans()
+        self.decided, self.marked = {}, {}  # bulk decisions by id, and their ids by the id of the held comment
 
     def _now(self):
         self.clock += timedelta(milliseconds=1)
@@ -189,9 +246,60 @@ class Specification(Backend):
                     done += 1
         return done
 
-    # Searches and bulk decisions over many discussions have tests of their own.
-    count_selected = search = get_with_texts = terms_of = start_batch = work_on_batch = undo_batch = None
-    batch = batches = tidy_batches = None
+    # Searches and bulk decisions: selections of accounts, in some or all discussions -----------------------------------
+
+    def _selected(self, selection):
+        """Return the selected public and waiting comments."""
+        accounts = {term.removeprefix("account:") for term in selection.terms}
+
+        def is_selected(one):
+            return selection.discussions in (None, (one.target.id,)) and accounts <= {one.author.id}
+
+        waiting = [h for h in self.queue.values() if h.verdict is Verdict.WAITING and is_selected(h)]
+        return [c for c in self._all() if is_selected(c)], waiting
+
+    def count_selected(self, selection):
+        public, waiting = self._selected(selection)
+        return Selected(len(public), len(waiting), len({one.target for one in (*public, *waiting)}))
+
+    def start_batch(self, selection, verdict, *, what="", by=""):
+        key = f"batch {len(self.decided)}"
+        public, waiting = self._selected(selection)
+        batch = Batch(key, by, self._now(), verdict, what, BatchState.MARKING, 0, 0, 0, 0)
+        self.decided[key] = BulkDecision(batch, public, waiting)
+        return batch
+
+    def work_on_batch(self, batch_id, *, seconds=None):
+        decision = self.decided[batch_id]
+        if decision.batch.state is BatchState.MARKING:
+            for held in decision.waiting:
+                self.queue[held.id] = replace(held, verdict=decision.batch.verdict)
+                self.marked[held.id] = batch_id
+            for c in decision.public:
+                self.remove_many(c.target, [c.slug], token=batch_id)
+            total = len(decision.public) + len(decision.waiting)
+            decision.batch = replace(decision.batch, state=BatchState.DONE, total=total)
+        elif decision.batch.state is BatchState.UNDOING:
+            restored = sum(self.restore_many(c.target, [c.slug], token=batch_id) for c in decision.public)
+            for held in decision.waiting:
+                if self.marked.get(held.id) == batch_id:
+                    del self.marked[held.id]
+                    self.queue[held.id] = replace(self.queue[held.id], verdict=Verdict.WAITING)
+                    restored += 1
+            decision.batch = replace(decision.batch, state=BatchState.UNDONE, restored=restored)
+        return decision.batch
+
+    def undo_batch(self, batch_id, *, by=""):
+        decision = self.decided[batch_id]
+        if decision.batch.state is not BatchState.UNDONE:
+            decision.batch = replace(decision.batch, state=BatchState.UNDOING)
+        return decision.batch
+
+    def batch(self, batch_id):
+        return self.decided[batch_id].batch
+
+    # The rest of these operations has tests of its own.
+    search = get_with_texts = terms_of = batches = tidy_batches = mark_spam = has_spam_by = has_spam_among = None
 
     def _wrote(self, one, id, email):
         if id:
@@ -201,6 +309,7 @@ class Specification(Backend):
     def erase_author(self, *, id="", email=""):
         mine = [key for key, held in self.queue.items() if self._wrote(held, id, email)]
         erased = len([self.queue.pop(key) for key in mine])
+        self.marked = {key: batch for key, batch in self.marked.items() if key in self.queue}
         for thread in self.threads.values():
             for slug, c in thread.comments.items():
                 if not c.removed and self._wrote(c, id, email):
@@ -271,6 +380,7 @@ class Specification(Backend):
         if rev not in (0, held.rev):
             raise HeldChanged(held_id)
         self.queue[held_id] = replace(held, verdict=Verdict.APPROVED, settled=True)
+        self.marked.pop(held_id, None)
         thread = self.threads[held.target]
         if held.slug not in thread.comments:
             said = {"number": held.number, "source": held.source, "html": held.html}
@@ -300,6 +410,7 @@ class Specification(Backend):
         held = self.get_held(held_id)
         if held.verdict not in (Verdict.APPROVED, Verdict.WITHDRAWN):
             self.queue[held_id] = replace(held, verdict=verdict)
+            self.marked.pop(held_id, None)
         return self.queue[held_id]
 
     def held(

@@ -5,13 +5,14 @@ from datetime import timedelta
 import pytest
 from bson import ObjectId
 
+from marginalia.comments.backends.discussions import ABANDONED
 from marginalia.comments.backends.mongodb import MongoBackend
 from marginalia.comments.types import BatchState, CommentAuthor, Selection, State, TermKind, Verdict
 from marginalia.mongo.clock import now
 from tests.support.comments import audit
 from tests.support.comments.holders import account
 from tests.support.comments.interruptions import Crash, Interrupted
-from tests.support.comments.layouts import FORMS, configure
+from tests.support.comments.layouts import EMBEDDED, FORMS, configure
 from tests.support.comments.making import new
 from tests.support.crashing import killed_after_writes
 
@@ -113,8 +114,7 @@ def test_batch_and_undo_are_exact_after_a_crash_at_any_call(mongo, settings, tar
         try:
             dying.work_on_batch(batch_id)
         except Crash:
-            mongo["comments.batches"].update_many({}, {"$set": {"lease.until": now() - timedelta(seconds=1)}})
-            backend.tidy_batches()
+            continue_batches(mongo, backend)
             return True
         return False
 
@@ -135,26 +135,84 @@ def test_batch_and_undo_are_exact_after_a_crash_at_any_call(mongo, settings, tar
         audit.stored(target, "auth_user")
 
 
+def continue_batches(mongo, backend):
+    """Continue the batches of a dead process, as the worker does after their leases have expired."""
+    mongo["comments.batches"].update_many({}, {"$set": {"lease.until": now() - timedelta(seconds=1)}})
+    backend.tidy_batches()
+
+
+def repair(mongo, backend, targets):
+    """Repair the claims of a dead process, as the worker does after some minutes, before any batch is continued."""
+    old = now() - timedelta(seconds=2 * ABANDONED)
+    mongo.discussions.update_many({"claims.0": {"$exists": True}}, {"$set": {"claims.$[].at": old}})
+    backend.tidy()
+    assert [fault for target in targets for fault in backend.audit(target)] == []
+
+
+@pytest.mark.parametrize("is_repaired", [False, True], ids=["continued", "repaired first"])
 @pytest.mark.parametrize(
-    ("count", "kills"),
+    ("form", "every"),
     [
-        pytest.param(60, (2, 7), id="60"),
-        pytest.param(10_000, (3, 40, 150), id="10000", marks=pytest.mark.slow),
+        pytest.param(FORMS[0], 31, id="now and then"),
+        *(pytest.param(form, 1, marks=pytest.mark.slow, id="-".join(form)) for form in FORMS),
     ],
 )
-def test_killed_process_leaves_a_batch_that_is_completed_exactly(mongo, settings, target, count, kills, monkeypatch):
+def test_batch_and_undo_are_exact_after_a_kill_at_any_write(mongo, settings, targets, form, every, is_repaired):
+    """SIGKILL before each write of the decision, and before each write of its undo."""
+    backend = configure(settings, *form)
+    fill(backend, targets)
+    before = shown(backend, targets)
+
+    def killed(batch_id, writes):
+        was_killed = killed_after_writes(writes, lambda: MongoBackend().work_on_batch(batch_id))
+        if is_repaired:
+            repair(mongo, backend, targets)
+        continue_batches(mongo, backend)
+        return was_killed
+
+    for writes in range(0, MOST_CALLS, every):
+        batch = backend.start_batch(SPAM, Verdict.SPAM)
+        was_killed = killed(batch.id, writes)
+        done = backend.batch(batch.id)
+        assert (done.state, done.total, done.left, done.skipped) == (BatchState.DONE, 18, 0, 0)
+        assert is_hidden(backend, targets)
+        backend.undo_batch(batch.id)
+        was_killed = killed(batch.id, writes) or was_killed
+        assert backend.batch(batch.id).state is BatchState.UNDONE
+        assert shown(backend, targets) == before
+        for target in targets:
+            audit.stored(target, "auth_user")
+        if not was_killed:
+            break
+    else:
+        pytest.fail("It never ended.")
+
+
+@pytest.mark.parametrize(
+    ("count", "kills", "form"),
+    [
+        pytest.param(60, (2, 7), FORMS[0], id="60"),
+        *(
+            pytest.param(10_000, (3, 40, 150), form, id=f"10000 {' '.join(form)}", marks=pytest.mark.slow)
+            for form in FORMS
+            if form != EMBEDDED  # long discussions aren't embedded
+        ),
+    ],
+)
+def test_killed_process_leaves_a_batch_that_is_completed_exactly(
+    mongo, settings, target, count, kills, form, monkeypatch
+):
     """SIGKILL after a number of writes, in the decision and in its undo."""
     if count == 10_000:
         monkeypatch.undo()
-    backend = configure(settings, *FORMS[0])
+    backend = configure(settings, *form)
     begun = now() - timedelta(days=30)
     backend.import_(target, [new(str(n), author=SPAMMER, posted=begun + timedelta(seconds=n)) for n in range(count)])
     kept = backend.post(target, new("kept")).comment
 
     def killed_and_continued(writes, batch_id):
         was_killed = killed_after_writes(writes, lambda: MongoBackend().work_on_batch(batch_id))
-        mongo["comments.batches"].update_many({}, {"$set": {"lease.until": now() - timedelta(seconds=1)}})
-        backend.tidy_batches()
+        continue_batches(mongo, backend)
         return was_killed
 
     for writes in kills:

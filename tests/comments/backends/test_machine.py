@@ -4,6 +4,7 @@ A state machine sends the same random operations to each, and to the specificati
 """
 
 import os
+from datetime import UTC, datetime
 
 import pytest
 from bson import ObjectId
@@ -23,7 +24,7 @@ from hypothesis.stateful import (
 from marginalia.comments.backends import layout_classes
 from marginalia.comments.backends.mongodb import MongoBackend
 from marginalia.comments.errors import CommentError, EditConflict
-from marginalia.comments.types import CommentAuthor, Order, State, Target, Verdict
+from marginalia.comments.types import CommentAuthor, Order, Selection, State, Target, TermKind, Verdict
 from marginalia.mongo.connection import database
 from tests.comments.backends.specification import Specification
 from tests.support.comments import audit
@@ -40,6 +41,7 @@ FORMS = [
 # One label per layout, so that each has its own setting. The documents of an embedded one must be able to contain
 # comments.
 LABELS = ["auth.group", "auth.permission", "auth.user", "admin.logentry", "sessions.session"]
+MOMENTS, HOURS = [None, datetime(2030, 1, 2, 3, 4, tzinfo=UTC)], [None, (540, 1020), (1020, 540)]
 AUTHORS = [CommentAuthor("Ann", id="7"), CommentAuthor("Bob"), CommentAuthor("$$ROOT", id="$1")]
 
 
@@ -58,6 +60,7 @@ class Machine(RuleBasedStateMachine):
 
     comments = Bundle("comments")
     held = Bundle("held")
+    batches = Bundle("batches")
 
     @initialize()
     def begin(self):
@@ -69,6 +72,7 @@ class Machine(RuleBasedStateMachine):
         self.targets = [Target(label, str(key)) for label in LABELS]
         self.model = Target("specification", str(key))
         self.tokens = self.steps = 0
+        self.batch_ids = {}  # by token and target
 
     def everywhere(self, work):
         """Run `work(backend, target)` on all back ends, and return the specification's result after comparing."""
@@ -160,6 +164,31 @@ class Machine(RuleBasedStateMachine):
     def change_many(self, slugs, token, back):
         self.everywhere(lambda b, t: (b.restore_many if back else b.remove_many)(t, slugs, token=token))
 
+    @rule(target=batches, author=st.sampled_from(AUTHORS), works=st.booleans())
+    def decide_about_all(self, author, works):
+        token, term = self.token(), TermKind.ACCOUNT.term(author.id or "")
+
+        def work(backend, target):
+            selection = Selection(terms=(term,), discussions=(target.id,))
+            counted = backend.count_selected(selection)
+            batch = backend.start_batch(selection, Verdict.SPAM)
+            self.batch_ids[token, target] = batch.id
+            done = backend.work_on_batch(batch.id) if works else batch
+            return counted, done.state, done.total, done.left, done.skipped, verdicts(backend, target)
+
+        self.everywhere(work)
+        return token
+
+    @rule(batch=batches)
+    def undo_all(self, batch):
+        def work(backend, target):
+            batch_id = self.batch_ids[batch, target]
+            backend.undo_batch(batch_id)
+            undone = backend.work_on_batch(batch_id)
+            return undone.state, undone.restored, undone.skipped, verdicts(backend, target)
+
+        self.everywhere(work)
+
     @rule(days=st.lists(st.integers(0, 2000), min_size=1, max_size=3, unique=True), gone=st.booleans())
     def bring_in(self, days, gone):
         state = State.REMOVED if gone else State.PUBLIC
@@ -173,9 +202,9 @@ class Machine(RuleBasedStateMachine):
     def lock(self, slug, locked):
         self.everywhere(lambda b, t: b.lock_thread(t, slug, locked=locked))
 
-    @rule(slug=comments, seconds=st.sampled_from([0, 60]))
-    def restrict(self, slug, seconds):
-        self.everywhere(lambda b, t: b.restrict(t, slow_seconds=seconds, pinned=slug))
+    @rule(slug=comments, seconds=st.sampled_from([0, 60]), until=st.sampled_from(MOMENTS), hours=st.sampled_from(HOURS))
+    def restrict(self, slug, seconds, until, hours):
+        self.everywhere(lambda b, t: b.restrict(t, slow_seconds=seconds, pinned=slug, hold_until=until, hours=hours))
 
     @rule(which=st.integers(0, len(LABELS) - 1), form=st.sampled_from(FORMS))
     def convert(self, which, form):
@@ -259,6 +288,11 @@ class Same:
 
     def __eq__(self, other):
         return (self.slug, self.told, self.rev) == (other.slug, other.told, other.rev)
+
+
+def verdicts(backend, target):
+    """Return the verdicts on the queued comments of a discussion."""
+    return sorted((held.slug, held.verdict) for held in backend.held(target=target, verdict=None))
 
 
 def told(c):

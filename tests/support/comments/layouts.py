@@ -23,7 +23,7 @@ def configure(settings, layout="documents", order=Order.OLDEST, **options):
 
 
 def lively(backend, target):
-    """Fill a discussion with threads, edits, tombstones, gaps, shared numbers and a queue, and return the comments."""
+    """Fill a discussion with threads, edits, tombstones, gaps, shared numbers, a queue and locks. Return the comments."""
     posted = []
     for n in range(24):
         parent = posted[n // 3].slug if n % 3 else ""
@@ -35,6 +35,8 @@ def lively(backend, target):
     for n in (4, 9):
         backend.remove(target, posted[n].slug, rev=1, token=f"r{n}")
     backend.hold(target, new("waiting"))
+    backend.restrict(target, slow_seconds=60, hours=(540, 1020), pinned=posted[1].slug)
+    backend.lock_thread(target, posted[0].slug, locked=True)
     return posted
 
 
@@ -44,6 +46,8 @@ def state(backend, target):
         list(backend.iterate(target)),
         list(backend.iterate(target, order=Order.THREADED)),
         backend.discussion(target).count,
+        backend.discussion(target).open,
+        backend.discussion(target).restrictions,
         backend.held(target=target),
         [backend.email_of(target, c.slug) for c in backend.iterate(target)],
         [backend.history(target, c.slug) for c in backend.iterate(target)],
