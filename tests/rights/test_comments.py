@@ -2,20 +2,23 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 
 from marginalia.comments.admin import PAGE_SIZE
+from marginalia.comments.backends import backend
 from marginalia.comments.errors import CommentNotFound
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import CommentAuthor, Target, Verdict
+from marginalia.comments.types import Ban, Batch, CommentAuthor, Selection, Target, TermKind, Verdict
 from marginalia.mongo.connection import database
 from nodes.services import editing
-from tests.rights.world import World, body, is_refused, remark, rows
+from tests.rights.world import API, World, body, is_refused, remark, rows
 
 STATES = ("public", "held", "spam", "removed", "private")
+ADMIN = "/admin/marginalia_comments/moderation/"
 # The owner's account wrote it. m: moderators, a: administrators. `private`: formerly public, on a post that is now
 # hidden.
 READING = """
@@ -48,6 +51,30 @@ approve in bulk      -       ma    ma    -        -
 reject in bulk       -       ma    ma    -        -
 remove in the admin  ma      -     -     -        ma
 restore in the admin -       -     -     ma       -
+hide on the page     ma      -     -     -        -
+spam on the page     ma      -     -     -        -
+lock on the page     ma      -     -     ma       -
+pin on the page      ma      -     -     ma       -
+close its discussion ma      ma    ma    ma       -
+all like this        ma      ma    -     -        ma
+ban its words        ma      ma    -     -        ma
+spam in the search   ma      ma    -     -        ma
+show in the search   -       ma    ma    ma       -
+api change           oma     o     -     -        -
+api delete           oma     o     -     -        -
+api approve          -       ma    ma    -        -
+api restore          -       -     -     ma       -
+api lock its thread  ma      -     -     ma       -
+api close            ma      ma    ma    ma       -
+api ban              ma      ma    -     -        ma
+"""
+# The accounts that can undo each decision of a moderator.
+UNDOING = """
+                     undone
+undo in the admin    ma
+lift a ban           ma
+api undo             ma
+api lift             ma
 """
 
 
@@ -57,7 +84,10 @@ class Said:
     def __init__(self, world: World, state: str) -> None:
         self.state, self.thing = state, world.thing("live", marker="plain")
         self.target, user = Target("nodes.node", str(self.thing.id)), world.users["owner"]
-        what = {"author": CommentAuthor("Owner", str(user.pk)), "source": remark(state), "token": f"{self.thing.id}"}
+        # Only this comment contains its own word, for decisions about many comments.
+        self.word = f"zw{self.thing.id}"
+        source = f"{remark(state)} {self.word}"
+        what = {"author": CommentAuthor("Owner", str(user.pk)), "source": source, "token": f"{self.thing.id}"}
         if state in ("held", "spam"):
             held = services.hold(self.target, reasons=("test",), **what).held
             self.slug, self.held_id = held.slug, held.id
@@ -73,6 +103,10 @@ class Said:
     def _nonce(self):
         return database()["cms.nodes"].find_one({"_id": self.thing.id})["metadata"]["nonce"]
 
+    @property
+    def alike(self) -> str:
+        return self.admin.replace("/comment/", "/alike/")
+
     def of(self, page: str) -> str:
         return f"/comments/{page}/nodes.node/{self.thing.id}"
 
@@ -83,8 +117,12 @@ class Said:
     def admin(self) -> str:
         return f"/admin/marginalia_comments/moderation/comment/nodes.node/{self.thing.id}/{self.slug}"
 
-    def look(self) -> tuple[str, str, int, str]:
-        """Return what is stored: the state, the text, the number of flags, and the state in the queue."""
+    def look(self) -> tuple[object, ...]:
+        """Return what is stored: the discussion, the state, the text, the number of flags, and the state in the queue."""
+        discussion = selectors.discussion(self.target)
+        return discussion.open, discussion.restrictions, *self._look()
+
+    def _look(self) -> tuple[str, str, int, str]:
         try:
             found = selectors.get(self.target, self.slug)
             stored = (found.state.value, found.source)
@@ -171,9 +209,40 @@ def do(world: World, one: Said, action: str, kind: str) -> None:
         case "approve":
             world.ask(kind, f"/comments/approve/{one.held_id}", {})
         case "approve in bulk" | "reject in bulk":
-            world.ask(kind, "/admin/marginalia_comments/moderation/decide", chosen)
+            world.ask(kind, f"{ADMIN}decide", chosen)
+        case "hide on the page" | "spam on the page" | "lock on the page" | "pin on the page":
+            world.ask(kind, f"{one.one('moderate')}?do={action.partition(' ')[0]}", {"rev": str(_rev(one))})
+        case "close its discussion":
+            world.ask(kind, one.of("manage"), {"initial-is_open": "True", "slow_seconds": "0", "save": "1"})
+        case "all like this":
+            world.ask(kind, one.alike, {"by": "text"})
+        case "ban its words":
+            world.ask(kind, f"{ADMIN}bans/add", {"kind": "words", "value": one.word, "hide": "1"})
+        case "spam in the search" | "show in the search":
+            do = "spam" if action.startswith("spam") else "restore"
+            world.ask(kind, f"{ADMIN}search", {"action": do, "chosen": f"{one.target} {one.slug}"})
+        case _ if action.startswith(API):
+            method, path, said = _requests(one, listed)[action]
+            answer = world.send(kind, method, path, said, If_Match=f'"{_rev(one)}"')
+            assert answer.status_code < 500, body(answer)
         case _:
             world.ask(kind, one.admin, {action.partition(" ")[0]: "x", "rev": str(_rev(one))})
+
+
+def _requests(one: Said, listed: str) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """Return the method, the path and the body of each API request."""
+    comment = f"/nodes/{one.thing.id}/comments/{one.slug}"
+    discussion = f"/nodes/{one.thing.id}/discussion"
+    approved = {"action": "approve", "seen": listed or "waiting", "items": [{"id": one.held_id, "rev": 1}]}
+    return {
+        "api change": ("PATCH", comment, {"text": "Changed"}),
+        "api delete": ("DELETE", comment, {}),
+        "api approve": ("POST", "/comments/decisions", approved),
+        "api restore": ("POST", f"{comment}/restore", {}),
+        "api lock its thread": ("POST", discussion, {"lock": one.slug}),
+        "api close": ("POST", discussion, {"open": False}),
+        "api ban": ("POST", "/comments/bans", {"kind": "words", "value": one.word, "hide": True}),
+    }
 
 
 def _rev(one: Said) -> int:
@@ -198,3 +267,33 @@ def does(world, untouched, action, state, kind, may):
 @pytest.mark.parametrize(("action", "row"), rows(WRITING, STATES))
 def test_comment_actions_need_the_right_account(world, untouched, action, row):
     row.ask(partial(does, world, untouched, action))
+
+
+def undo(world: World, action: str, kind: str, batch: Batch, ban: Ban) -> None:
+    match action:
+        case "undo in the admin":
+            world.ask(kind, f"{ADMIN}decisions/{batch.id}", {})
+        case "lift a ban":
+            world.ask(kind, f"{ADMIN}bans/{ban.id}/lift", {})
+        case "api undo":
+            world.send(kind, "POST", f"/comments/bulk-decisions/{batch.id}/undo", {})
+        case _:
+            world.send(kind, "DELETE", f"/comments/bans/{ban.id}", {})
+
+
+@pytest.mark.parametrize(("action", "row"), rows(UNDOING, ("undone",)))
+def test_decisions_are_undone_only_by_moderators(world, action, row):
+    one = Said(world, "public")
+
+    def is_undone(_state, kind, may):
+        batch = backend().start_batch(Selection(comments=((one.target.id, one.slug),)), Verdict.SPAM)
+        backend().work_on_batch(batch.id)
+        ban = backend().bans.add(TermKind.PATTERN, one.word, reason="", by="", expires=None)
+        undo(world, action, kind, batch, ban)
+        is_lifted = backend().bans.get(ban.id) is None
+        is_restored = not selectors.get(one.target, one.slug).removed
+        assert (is_lifted or is_restored) is may
+        backend().undo_batch(batch.id)
+        backend().work_on_batch(batch.id)
+
+    row.ask(is_undone)

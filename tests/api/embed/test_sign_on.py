@@ -1,6 +1,7 @@
 """Tokens with which other sites log their readers in: signatures, expiry, claims, and the rights that they give."""
 
 import base64
+import re
 import time
 from typing import Any
 
@@ -9,7 +10,11 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from api.schemas import openapi
+from api.urls import api
+from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
+from marginalia.comments.types import CommentAuthor
 from tests.api.embed.conftest import KEY, ORIGIN, PAGE, Browser, target
 
 SECRET = "a secret that both sites know, and nobody else"
@@ -98,10 +103,36 @@ def test_moderator_approves_edits_and_deletes_comments(rules):
 
 
 def test_moderator_of_another_site_has_no_rights_in_the_api():
+    """Any operation outside of /embed, with the token as a bearer token."""
     browser = Browser(token=token(moderator=True))
-    for path in ("/comments/pending", "/site/settings"):
-        answer = browser.client.get(f"/api/v1{path}", headers={"Authorization": f"Bearer {browser.token}"})
-        assert answer.status_code == 401
+    for path, operations in openapi.schema(api)["paths"].items():
+        for method in operations:
+            address = re.sub(r"{\w+}", "0" * 24, path.replace("{slug}", "a" * 16))
+            answer = browser.client.generic(
+                method.upper(), address, "{}", "application/json", headers={"Authorization": f"Bearer {browser.token}"}
+            )
+            assert answer.status_code in (401, 404), (method, path)
+
+
+def test_moderator_of_another_site_cannot_change_comments_on_this_site(post_page):
+    """Neither by the slug of a comment or of a queued one, nor by the address of its page."""
+    public = services.post(post_page, author=CommentAuthor("A"), source="Public", token="public").comment
+    held = services.hold(post_page, author=CommentAuthor("A"), source="Held", token="held").held
+    moderator = Browser(token=token(moderator=True))
+    moderator.post("Here")
+    for page in (PAGE, "http://testserver/news/hello", f"{ORIGIN}/news/hello"):
+        for slug in (public.slug, held.slug):
+            address = f"/comments/{slug}"
+            answers = (
+                moderator.send("PATCH", address, {"page": page, "text": "Changed"}, If_Match="1"),
+                moderator.send("DELETE", f"{address}?page={page}", If_Match="1"),
+                moderator.send("POST", f"{address}/decision", {"page": page, "action": "approve"}, If_Match="1"),
+                moderator.post("Reply", page=page, parent=slug, key=KEY[::-1]),
+            )
+            assert {answer.status_code for answer in answers} <= {404, 422}
+    assert [comment.source for comment in selectors.iterate(post_page)] == ["Public"]
+    assert [one.source for one in selectors.held()] == ["Held"]
+    assert "Held" not in str(moderator.read())
 
 
 def test_members_only_discussion_accepts_signed_on_readers(rules):
