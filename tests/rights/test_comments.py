@@ -67,6 +67,7 @@ api restore          -       -     -     ma       -
 api lock its thread  ma      -     -     ma       -
 api close            ma      ma    ma    ma       -
 api ban              ma      ma    -     -        ma
+api hide all found   ma      ma    -     -        ma
 """
 # The accounts that can undo each decision of a moderator.
 UNDOING = """
@@ -241,6 +242,7 @@ def _requests(one: Said, listed: str) -> dict[str, tuple[str, str, dict[str, Any
         "api restore": ("POST", f"{comment}/restore", {}),
         "api lock its thread": ("POST", discussion, {"lock": one.slug}),
         "api close": ("POST", discussion, {"open": False}),
+        "api hide all found": ("POST", "/comments/bulk-decisions", {"action": "spam", "filters": {"q": one.word}}),
         "api ban": ("POST", "/comments/bans", {"kind": "words", "value": one.word, "hide": True}),
     }
 
