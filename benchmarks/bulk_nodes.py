@@ -1,8 +1,9 @@
 """Insert many nodes at once. The documents are those that `editing.create` writes, with one revision per node."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import cycle
 from typing import Any
 
 from bson import ObjectId
@@ -57,6 +58,32 @@ def insert(rows: Iterable[Row]) -> Iterator[int]:
         insert_new(database()[REVISIONS], [_revision(document) for document in documents])
         yield insert_new(database()[NODES], documents)
         invalidate()
+
+
+def insert_copies(originals: Sequence[Document], rows: Iterable[Row]) -> Iterator[int]:
+    """Insert nodes with the title and the text of `originals` in turn. Yield the number of new nodes in each batch.
+
+    Copies are inserted much faster than other nodes, because nothing is derived from their text, and because they have
+    no revisions. The types of the rows must be the types of the originals, in the same order.
+    """
+    copies = (_copy(original, row) for original, row in zip(cycle(originals), rows, strict=False))
+    for batch in batched(copies, BATCH):
+        yield insert_new(database()[NODES], batch)
+        invalidate()
+
+
+def _copy(original: Document, row: Row) -> Document:
+    own = {
+        "nonce": ObjectId(row.id.binary[:8][::-1] + row.id.binary[8:]),
+        "parent_id": row.parent_id,
+        "slug": slugs.normalized(row.slug),
+        "created": row.created,
+        "updated": row.created,
+        "published": row.published,
+        "author": row.author.as_document(),
+        "tags": sorted(set(row.tags)),
+    }
+    return {**original, "_id": row.id, "metadata": {**original["metadata"], **own}}
 
 
 def _document(row: Row) -> Document:

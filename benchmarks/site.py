@@ -31,8 +31,11 @@ def temporary_site() -> Iterator[Path]:
             server.stop()
 
 
-def set_up(nodes: int = 0) -> None:
-    """Set up Django, run the migrations, and load the demo with this number of additional nodes."""
+def set_up(nodes: int = 0, *, distinct: int | None = None) -> None:
+    """Set up Django, run the migrations, and load the demo with this number of additional nodes.
+
+    If `distinct` is given, only this number of nodes have their own text (see `volume.load`).
+    """
     import django
 
     django.setup()
@@ -45,4 +48,4 @@ def set_up(nodes: int = 0) -> None:
     startup.set_up()
     call_command("load_demo", verbosity=0)
     if nodes:
-        sum(volume.load(nodes, now()))
+        sum(volume.load(nodes, now(), distinct=distinct))

@@ -3,11 +3,15 @@
 import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from io import StringIO
 
 from bson import ObjectId
+from django.core.management import call_command
 
 from benchmarks import bulk_nodes
 from cms.demo.content import identifier
+from marginalia.mongo.connection import database
+from nodes.collections import NODES
 from nodes.content import BasicPage, Blog, BlogEntry, Folder
 from nodes.selectors import stored_nodes
 from nodes.services import editing
@@ -33,11 +37,25 @@ SHARING = 10
 POSTS_A_BLOG, PAGES_A_FOLDER = 4_000, 250
 
 
-def load(count: int, moment: datetime) -> Iterator[int]:
-    """Create `count` posts and pages in a ratio of four to one, and yield the number of new nodes after each batch."""
+def load(count: int, moment: datetime, *, distinct: int | None = None) -> Iterator[int]:
+    """Create `count` posts and pages in a ratio of four to one, and yield the number of new nodes after each batch.
+
+    If `distinct` is given, further nodes are copies of the first `distinct` nodes, with places, dates, authors and tags
+    of their own. `distinct` must be a multiple of five.
+    """
     parents = list(_sections(count, moment))
-    rows = (_row(number, parents, moment) for number in range(count))
-    yield from bulk_nodes.insert(rows)
+    numbers = range(count)
+    yield from bulk_nodes.insert(_row(number, parents, moment) for number in numbers[:distinct])
+    if distinct is None or distinct >= count:
+        return
+    nodes = database()[NODES]
+    originals = list(nodes.find({"_id": {"$in": [_id(number) for number in numbers[:distinct]]}}).sort("_id", 1))
+    # Creating the indexes afterwards is faster than updating them for each node.
+    nodes.drop_indexes()
+    yield from bulk_nodes.insert_copies(
+        originals, (_row(number, parents, moment, has_text=False) for number in numbers[distinct:])
+    )
+    call_command("setup_indexes", stdout=StringIO())
 
 
 def _sections(count: int, moment: datetime) -> Iterator[tuple[ObjectId, str]]:
@@ -69,7 +87,9 @@ def _section(slug: str, type: str, parent_id: ObjectId | None, title: str, momen
     return section_id
 
 
-def _row(number: int, parents: list[tuple[ObjectId, str]], moment: datetime) -> bulk_nodes.Row:
+def _row(
+    number: int, parents: list[tuple[ObjectId, str]], moment: datetime, *, has_text: bool = True
+) -> bulk_nodes.Row:
     chance = random.Random(number)
     parent_id, type = parents[number % len(parents)]
     title = " ".join(chance.choices(WORDS, k=4)).capitalize()
@@ -84,8 +104,12 @@ def _row(number: int, parents: list[tuple[ObjectId, str]], moment: datetime) -> 
         published=None if chance.random() < DRAFTS else published,
         created=published,
         tags=tuple(sorted([*chance.sample(TAGS, 2), f"note-{number // SHARING + 1}"])),
-        text="\n\n".join(" ".join(chance.choices(WORDS, k=40)).capitalize() + "." for _ in range(3)),
+        text=_text(chance) if has_text else "",
     )
+
+
+def _text(chance: random.Random) -> str:
+    return "\n\n".join(" ".join(chance.choices(WORDS, k=40)).capitalize() + "." for _ in range(3))
 
 
 def _id(number: int) -> ObjectId:

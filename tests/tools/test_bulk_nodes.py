@@ -22,3 +22,17 @@ def test_bulk_content_equals_content_of_the_editor(mongo, client):
     } | {"published": type(moment), "tags": list}
     editing.save(EDITOR, bulk["_id"], bulk["metadata"]["nonce"], {"title": "Changed"})
     assert mongo["cms.revisions"].count_documents({"node_id": bulk["_id"]}) == 2
+
+
+def test_copies_have_their_own_places_dates_and_tags(mongo, client):
+    assert sum(volume.load(20, now(), distinct=5)) == 20
+    nodes = list(mongo["cms.nodes"].find({"metadata.type": {"$in": ["blog-entry", "basic-page"]}}).sort("_id", 1))
+    posts = [node["metadata"] for node in nodes]
+    assert len(posts) == 20
+    assert [post["title"] for post in posts[5:10]] == [post["title"] for post in posts[:5]]
+    assert [post["type"] for post in posts[5:10]] == [post["type"] for post in posts[:5]]
+    assert len({post["slug"] for post in posts}) == len({post["nonce"] for post in posts}) == 20
+    assert len({post["created"] for post in posts}) == 20
+    public = next(node for node in nodes[5:] if node["metadata"]["published"])
+    assert client.get(stored_nodes.get(public["_id"]).get_absolute_url()).status_code == 200
+    assert "by_place" in mongo["cms.nodes"].index_information()
