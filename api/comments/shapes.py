@@ -291,7 +291,7 @@ class CommentFilters(Shape):
     """Filters for comments. A comment must match all of them. Empty filters match every comment."""
 
     q: str = Field("", max_length=200, description="Words of the text. A word with * stands for its beginning.")
-    writer: str = Field("", max_length=200, description="The author's name or email address.")
+    author: str = Field("", max_length=200, description="The author's name or email address.")
     link: str = Field("", max_length=500, description="The domain of a link.")
     network: str = Field("", max_length=100, examples=["203.0.113.0/24"], description="An address or a network.")
     section: str = Field("", max_length=100, description="The id of the section that contains the pages.")

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -200,7 +201,7 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
             "email": selectors.email_of(comment),
             "form": form,
             "unsaved": request.POST.get("text", ""),
-            "history": selectors.history(target, slug),
+            "history": _versions(comment),
         }
         return self._page(request, "comment", _("Comment by %(name)s") % {"name": comment.author.name}, **context)
 
@@ -239,6 +240,19 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
             "most": pending.MAX_COUNTED,
         }
         return render(request, f"comments/admin/{name}.html", {**shared, **context})
+
+
+def _versions(comment: Comment) -> list[dict[str, Any]]:
+    """Return the template context of each previous version of a comment, and of what replaced it."""
+    accounts = get_user_model()._default_manager
+    rows = []
+    is_removed = comment.removed
+    for replaced in selectors.history(comment.target, comment.slug):
+        change = _("Restored") if replaced.comment.removed else _("Hidden or deleted") if is_removed else _("Edited")
+        account = accounts.filter(pk=replaced.by).first() if replaced.by else None
+        rows.append({"replaced": replaced, "change": change, "account": account or replaced.by})
+        is_removed = replaced.comment.removed
+    return rows
 
 
 def _flagged_comment(flag: FlaggedComment) -> Comment | None:

@@ -42,7 +42,7 @@ class SearchForm(forms.Form):
     """
 
     q = forms.CharField(label=gettext_lazy("Text"), required=False, max_length=terms.MAX_PATTERN)
-    writer = forms.CharField(label=gettext_lazy("Writer"), required=False, max_length=200)
+    author = forms.CharField(label=gettext_lazy("Author"), required=False, max_length=200)
     link = forms.CharField(label=gettext_lazy("Link to domain"), required=False, max_length=500)
     network = forms.CharField(label=gettext_lazy("Network"), required=False, max_length=100)
     section = forms.ChoiceField(label=gettext_lazy("Section"), required=False)
@@ -119,7 +119,7 @@ class SearchForm(forms.Form):
         section = data.get("section")
         models = (TermKind.MODEL.term(data["model"]),) if data.get("model") else ()
         return Selection(
-            terms=(*(term for part in parts for term in part.terms), *_writer_terms(data["writer"]), *models),
+            terms=(*(term for part in parts for term in part.terms), *_author_terms(data["author"]), *models),
             prefixes=words.prefixes,
             alike=next((part.alike for part in parts if part.alike), ()),
             network=next((part.network for part in parts if part.network), ""),
@@ -133,7 +133,7 @@ def _registered() -> list[Any]:
     return [model._meta for model in targets.registered()]
 
 
-def _writer_terms(typed: str) -> tuple[str, ...]:
+def _author_terms(typed: str) -> tuple[str, ...]:
     """Return the term for a name, an email address, or the user name of an account."""
     if not typed.strip():
         return ()

@@ -44,8 +44,8 @@ def test_search_has_the_filters_of_the_admin(chief, wave):
     services.post(Target("nodes.node", str(other)), author=CommentAuthor("Eve"), source="Elsewhere", token="e")
     assert len(found(chief, "link=casino.example")) == 6
     assert len(found(chief, "link=casino.example&state=waiting")) == 3
-    assert found(chief, "writer=a1") == ["1 http://casino.example"]
-    assert found(chief, "writer=ann%40example.org") == found(chief, "q=answ*") == ["An answer"]
+    assert found(chief, "author=a1") == ["1 http://casino.example"]
+    assert found(chief, "author=ann%40example.org") == found(chief, "q=answ*") == ["An answer"]
     section = build.stored(ObjectId(wave.pk))["parent_id"]
     assert "Elsewhere" not in found(chief, f"section={section}")
     assert len(found(chief, "model=nodes.node")) == 8

@@ -120,8 +120,8 @@ def test_search_by_text_writer_and_state(staff, wave):
     assert len(found(staff, q="shiny casino")) == 8
     assert len(found(staff, q="cas*", state="waiting")) == 4
     assert found(staff, q="HONEST") == ["An honest question", "An honest answer"]
-    assert found(staff, q="casino", writer="a2") == [SPAM.format(2)]
-    assert found(staff, writer="bob", state="public") == []
+    assert found(staff, q="casino", author="a2") == [SPAM.format(2)]
+    assert found(staff, author="bob", state="public") == []
     first = list(selectors.iterate(wave))[0]
     services.remove(wave, first.slug)
     assert found(staff, q="casino", state="removed") == [SPAM.format(0)]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -306,6 +307,9 @@ def test_comment_is_edited_removed_and_restored_with_its_history(staff, post_pag
     assert selectors.get(post_page, comment.slug).removed
     staff.post(url, {"restore": "1", "rev": 3})
     assert selectors.get(post_page, comment.slug).source == "Second"
+    changes = [(row["change"], str(row["account"])) for row in staff.get(url).context["history"]]
+    name = str(User.objects.get())
+    assert changes == [("Restored", name), ("Hidden or deleted", name), ("Edited", name)]
 
 
 def test_filter_learns_from_a_comment_marked_as_spam_on_its_page(staff, post_page, mongo):
