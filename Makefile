@@ -55,7 +55,7 @@ docs: .venv/dev.stamp ## build the site of the docs in build/docs, and check its
 bench: .venv/dev.stamp wrk ## run the benchmarks that the docs quote (ARGS=name for one, QUICK=1 for two minutes)
 	$(BIN)/python -m benchmarks $(ARGS)
 
-lighthouse: .venv/dev.stamp chromium benchmarks/node_modules/.stamp ## measure Lighthouse scores of a home page, a post and a gallery (medians of five runs)
+lighthouse: .venv/dev.stamp chromium benchmarks/node_modules/.stamp ## measure Lighthouse scores of a home page, a post, a gallery and the search page (medians of five runs)
 	$(BIN)/python -m benchmarks.lighthouse
 
 soak: .venv/dev.stamp $(if $(filter cdn,$(ARGS)),varnish) ## run mixed traffic during failures for an hour (ARGS="--minutes 10"; ARGS=cdn for Varnish; MACHINE=30000 for random steps)

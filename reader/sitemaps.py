@@ -112,7 +112,8 @@ def robots(request: HttpRequest) -> HttpResponse:
     lines = [
         "User-agent: *",
         "Disallow: /admin/",
-        "Disallow: /search",
+        "Disallow: /search?",
+        "Disallow: /search/",
         f"Sitemap: {links.origin(request)}{reverse('sitemap')}",
     ]
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")

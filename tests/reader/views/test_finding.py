@@ -464,6 +464,14 @@ class TestSitemap:
         assert "Sitemap: http://testserver/sitemap.xml" in text.splitlines()
         assert "Disallow: /admin/" in text
 
+    def test_search_engines_index_the_search_page_but_no_results(self, client, mongo):
+        noindex = '<meta name="robots" content="noindex">'
+        assert noindex not in client.get("/search").content.decode()
+        assert noindex in client.get("/search", {"q": "ink"}).content.decode()
+        lines = client.get("/robots.txt").content.decode().splitlines()
+        assert "Disallow: /search?" in lines
+        assert "Disallow: /search" not in lines
+
 
 class TestNotFound:
     @staticmethod
