@@ -113,9 +113,6 @@ class Searching(Part):
                 return tuple(entry.get("terms", ()))
         return ()
 
-    def mark_spam(self, target: Target, slug: str) -> None:
-        self.store.catalogue.mark_spam(target, slug)
-
     def has_spam_by(self, author_id: str, since: datetime) -> bool:
         published = {"terms": TermKind.ACCOUNT.term(author_id), "posted": {"$gte": since}}
         return self._has_spam({"author.id": author_id}, published)

@@ -60,6 +60,9 @@ class Changing(Part):
         change = Change("restore", State.REMOVED, fields, delta=1)
         return read_comment(target, self._change(target, slug, rev, token, change, by))
 
+    def mark_spam(self, target: Target, slug: str) -> None:
+        self.store.catalogue.mark_spam(target, slug)
+
     def blank(self, target: Target, document: Document) -> Document:
         """Erase the text and author of a comment without keeping the old version. Return the stored comment.
 
