@@ -149,20 +149,13 @@ def _not_found(address: str) -> Callable[[Page, Site], Response]:
     return go
 
 
-def _posted(page: Page, site: Site) -> Response:
+def _edit_form(page: Page, site: Site) -> Response:
     page.goto(site.comment("form"))
     page.get_by_label("Comment", exact=True).fill("I *agree*.")
     page.get_by_label("Name").fill("Ann")
-    return _sent(page, ".comment-buttons button:not([name])")
-
-
-def _own_comment(page: Page, site: Site) -> Response:
-    _posted(page, site)
-    return _at("/comments/mine")(page, site)
-
-
-def _edited_comment(page: Page, site: Site) -> Response:
-    _own_comment(page, site)
+    _sent(page, ".comment-buttons button:not([name])")
+    # Until the time to edit a comment is over, the form links to it.
+    page.goto(site.comment("form"))
     return _followed(page, page.get_by_role("link", name="Edit").first)
 
 
@@ -241,9 +234,8 @@ READERS: dict[str, Callable[[Page, Site], Response]] = {
     "author without a page": _at("/author/bo"),
     "photos of a camera": _at("/media/find?camera=Nikon+Z+8"),
     "discussion": _at(lambda site: site.comment("on")),
-    "posted comment": _posted,
-    "own comments": _own_comment,
-    "form to edit a comment": _edited_comment,
+    "posted comment": _at(lambda site: site.comment("posted", f"/{site.deep}")),
+    "form to edit a comment": _edit_form,
     "subscription": _subscription,
     "password reset": _at("/admin/password-reset/"),
     "log-in": _at("/log-in"),
@@ -267,6 +259,7 @@ DOCUMENTATION = {
 }
 
 EDITORS: dict[str, Callable[[Page, Site], Response]] = {
+    "own comments": _at("/comments/mine"),
     "admin start": _at("/admin/"),
     "list of pages": _at("/admin/nodes/node/"),
     "node form": _at(lambda site: f"/admin/nodes/node/{site.post}/change/"),
