@@ -91,8 +91,12 @@ def test_take_readers_pages(browsing):
 
 
 def test_take_editors_pages(browsing, account):
-    ines = browsing(account("ines"), **WIDE)
-    phone = browsing(account("jun"), **NIGHT)
+    writers = account("ines"), account("jun")
+    for writer, name in zip(writers, ("Ines Okafor", "Jun Watanabe"), strict=True):
+        writer.first_name, writer.last_name = name.split()
+        writer.save()
+    ines = browsing(writers[0], **WIDE)
+    phone = browsing(writers[1], **NIGHT)
     keep("admin-start", taken(ines, "/admin/"), taken(phone, "/admin/"))
     queue = "/admin/marginalia_comments/moderation/"
     pictures = []
@@ -103,6 +107,7 @@ def test_take_editors_pages(browsing, account):
     form = f"/admin/nodes/node/{post}/change/"
     ines.goto(form)
     expect(ines.frame_locator(".editor-preview-side iframe").locator("h2").first).to_be_visible()
+    ines.evaluate(SETTLED)
     keep("admin-editor", seen(ines), taken(phone, form))
     text = stored(post)["detail"]["text"]
     editing.save(
