@@ -65,7 +65,7 @@ for n in range(1000):
     made.append(comment)
     kinds = (LIKEDIT_FLAG, DISLIKEDIT_FLAG)
     CommentFlag.objects.bulk_create(
-        CommentFlag(comment=comment, user=liker, flag=chance.choice(kinds))
+        CommentFlag(comment=comment, user=liker, flag=chance.choice(kinds), flag_date=begun)
         for liker in chance.sample(users, chance.randrange(4))
     )
 ids = [comment.pk for comment in made]
