@@ -11,7 +11,7 @@ from tests.comments.imports.conftest import check_database, contents, page_of, s
 from tests.comments.imports.writers import START, STATES, WRITERS, Row
 from tests.support.crashing import killed_after_writes
 
-QUICK, MANY = 40, 10_000
+QUICK, MANY, VERY_MANY = 40, 1_000, 10_000
 
 
 def thread_rows(system: str, threads: int) -> list[Row]:
@@ -47,7 +47,7 @@ def test_each_system_is_imported_once(system, threads, static_site, run_import, 
     assert contents(mongo) == before
 
 
-@pytest.mark.parametrize(("threads", "writes"), [(QUICK, 60), pytest.param(MANY, 12_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("threads", "writes"), [(QUICK, 60), pytest.param(VERY_MANY, 12_000, marks=pytest.mark.slow)])
 def test_import_killed_ten_times_is_completed(threads, writes, static_site, run_import, mongo):
     system = "json-lines"
     rows = thread_rows(system, threads)
