@@ -468,11 +468,21 @@ class Decorator {
       return;
     }
     const widths = header.getChildren("TableCell").map(() => 4);
+    // Words of up to ten characters, and the padding around them, fit on one line.
+    const words = widths.map(() => 4);
     const rows = [];
     for (let row = node.firstChild; row; row = row.nextSibling) {
       rows.push(row);
-      row.getChildren("TableCell").forEach((cell, index) => {
-        if (index < widths.length) widths[index] = Math.max(widths[index], Math.min(60, cell.to - cell.from));
+      row.getChildren("TableCell").forEach(({ from, to }, index) => {
+        if (index >= widths.length) return;
+        widths[index] = Math.max(widths[index], Math.min(60, to - from));
+        const longest = Math.max(
+          ...doc
+            .sliceString(from, to)
+            .split(/\s+/)
+            .map(({ length }) => length),
+        );
+        words[index] = Math.max(words[index], Math.min(10, longest) + 3);
       });
     }
     const columns = widths.map((width) => `minmax(0, ${width}fr)`).join(" ");
