@@ -18,7 +18,9 @@ EMBED_PREFIX = "/api/v1/embed/"
 ALLOWED_METHODS = "GET, HEAD"
 ALLOWED_HEADERS = "Accept, If-None-Match"
 EMBED_METHODS = "GET, HEAD, POST, PATCH, DELETE"
-EMBED_HEADERS = f"{ALLOWED_HEADERS}, Authorization, Comments-Own, Content-Type, Idempotency-Key, If-Match"
+EMBED_HEADERS = (
+    f"{ALLOWED_HEADERS}, Authorization, Comments-Guest, Comments-Own, Content-Type, Idempotency-Key, If-Match"
+)
 EXPOSED_HEADERS = "ETag, Link, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After"
 PREFLIGHT_SECONDS = 86_400
 

@@ -74,7 +74,7 @@ def policy(obj: Any) -> Policy:
         numbers = (own_number, *(section.trust_after for section in reversed(ancestors)))
         trust_after = next((number for number in numbers if number is not None), trust_after)
     closes = closing_time(published, settings.comments_close_after_days)
-    return Policy(Mode(mode), closes, trust_after=trust_after)
+    return Policy(Mode(mode), closes, trust_after=trust_after, likes=settings.comment_likes)
 
 
 def _comment_mode(node: BaseNode, ancestors: Sequence[SectionEntry]) -> str:

@@ -22,7 +22,7 @@ from marginalia.tasks.compat import ImmediateBackend, tasks
 
 # MongoDB's maximum document size, minus room for the other fields of a bucket.
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024 - 64 * 1024
-ENTRY = {"LAYOUT", "ORDER", "OPTIONS", "EMBEDDED", "MODE", "TRUST_AFTER"}
+ENTRY = {"LAYOUT", "ORDER", "OPTIONS", "EMBEDDED", "MODE", "TRUST_AFTER", "LIKES"}
 
 
 @register(Tags.compatibility)

@@ -19,7 +19,7 @@ DEFAULTS: dict[str, Any] = {
     "DEFAULT": {"LAYOUT": "documents", "ORDER": "oldest", "OPTIONS": {}},
     # Settings that override DEFAULT, keyed by label: {"app.model": {"LAYOUT": …, "ORDER": …, "OPTIONS": …}}. An entry
     # can also contain "EMBEDDED", with options of the embedded layout. New discussions then still use LAYOUT, but can
-    # be converted to the embedded layout. MODE and TRUST_AFTER override the keys below.
+    # be converted to the embedded layout. MODE, TRUST_AFTER and LIKES override the keys below.
     "TARGETS": {},
     # Import path of a function that accepts a marginalia.comments.types.Target and returns the layout of a new
     # discussion on this target, or "" to use LAYOUT.
@@ -39,6 +39,8 @@ DEFAULTS: dict[str, Any] = {
     "MODE": "hold-first",
     # With the mode "hold-first", comments by writers with this many public comments appear immediately. At most 8.
     "TRUST_AFTER": 1,
+    # Whether readers can like comments.
+    "LIKES": False,
     # Import path of a marginalia.comments.targets.Sections class, which lists the sections by which moderators can
     # search for comments.
     "SECTIONS": "marginalia.comments.targets.Sections",

@@ -27,6 +27,7 @@ DAMAGE, LOST = "comments-damaged", "comments-lost"
 _FAULTS = {
     "count": "counter-drift",
     "numbers": "counter-drift",
+    "likes": "counter-drift",
     "form": DAMAGE,
     "comment": DAMAGE,
     "damaged": DAMAGE,

@@ -21,3 +21,9 @@ comment_was_flagged = Signal()
 Arguments: `comment` (`Comment`), `flag` ("flag", "removal" or "approval"), `created` (False if this reader had already
 flagged the comment) and `request`.
 """
+
+comment_was_liked = Signal()
+"""Sent after a reader has liked a comment, or has taken the like back.
+
+Arguments: `comment` (`Comment`), `liked` (False if the like was taken back) and `request`.
+"""

@@ -176,6 +176,7 @@ class Comment:
         rev: The revision, which each change increases by one. A change must specify the revision that the user saw.
         text_hash: A keyed hash of the text with which the comment was first sent, or "" for removed and imported
             comments.
+        likes: How many readers like the comment. Only the selectors that return pages read this number.
     """
 
     target: Target
@@ -193,6 +194,7 @@ class Comment:
     rev: int
     edited: datetime | None
     text_hash: str = ""
+    likes: int = 0
 
     def __str__(self) -> str:
         return self.source
@@ -275,6 +277,7 @@ class Discussion:
         moving: The layout that the discussion is being converted to, or "".
         writing: Whether there is a writer that hasn't set a new version yet, because it is still active or has crashed.
             If so, the version is not reliable.
+        has_likes: Whether a comment has ever been liked.
     """
 
     target: Target
@@ -289,6 +292,7 @@ class Discussion:
     moving: str = ""
     writing: bool = False
     restrictions: Restrictions = field(default_factory=Restrictions)
+    has_likes: bool = False
 
 
 class PageQuery(TypedDict, total=False):

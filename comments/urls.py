@@ -9,7 +9,7 @@ from marginalia.comments import feeds
 from marginalia.comments.converters import COMMENT_PATH, TARGET_PATH
 from marginalia.comments.moderation.views import approve, manage, moderate
 from marginalia.comments.notices.views import subscribe, unsubscribe
-from marginalia.comments.posting.change_views import delete, edit, flag
+from marginalia.comments.posting.change_views import delete, edit, flag, like
 from marginalia.comments.posting.views import done, form, post
 from marginalia.comments.reading.outages import limited
 from marginalia.comments.reading.views import discussion, mine, old_permalink, permalink, thread
@@ -36,6 +36,7 @@ urlpatterns = [
     _route(f"edit/{COMMENT_PATH}", edit, name="comments-edit"),
     _route(f"delete/{COMMENT_PATH}", delete, name="comments-delete"),
     _route(f"flag/{COMMENT_PATH}", flag, name="comments-flag"),
+    _route(f"like/{COMMENT_PATH}", like, name="comments-like"),
     _route("approve/<str:held_id>", approve, name="comments-approve"),
     _route(f"moderate/{COMMENT_PATH}", moderate, name="comments-moderate"),
     _route(f"manage/{TARGET_PATH}", manage, name="comments-manage"),

@@ -66,6 +66,7 @@ class SettingsForm(LookForm):
         label=gettext_lazy("Days until comments close"),
         help_text=gettext_lazy("Enter 0 to keep comments open."),
     )
+    comment_likes = setting_field("comment_likes", label=gettext_lazy("Readers can like comments"))
     share_picture = setting_field(
         "share_picture",
         widget=ReferenceInput(photos=True),
@@ -83,7 +84,14 @@ class SettingsForm(LookForm):
         Tab(
             "reading",
             gettext_lazy("Posts and comments"),
-            ("home", "posts_per_page", "comment_policy", "comments_trust_after", "comments_close_after_days"),
+            (
+                "home",
+                "posts_per_page",
+                "comment_policy",
+                "comments_trust_after",
+                "comments_close_after_days",
+                "comment_likes",
+            ),
         ),
     )
 

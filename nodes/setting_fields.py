@@ -170,6 +170,7 @@ FIELDS: dict[str, forms.Field] = {
     "comment_policy": forms.ChoiceField(choices=stored_site.COMMENT_POLICIES),
     "comments_trust_after": forms.IntegerField(min_value=0, max_value=MAX_TRUST_AFTER),
     "comments_close_after_days": forms.IntegerField(min_value=0, max_value=36_500),
+    "comment_likes": forms.BooleanField(required=False),
     "share_picture": ReferenceField(photos=True, required=False),
     "theme": forms.ChoiceField(choices=THEMES),
     "logo": ReferenceField(photos=True, required=False),

@@ -386,9 +386,9 @@ def _digest(row: dict[str, Any]) -> bytes:
     """Return a hash of a row.
 
     The value of "moderator" doesn't affect the hash, because the author's account may be created, or become a
-    moderator, after the import.
+    moderator, after the import. Neither do likes, because readers can like an unchanged comment.
     """
-    hashed = {name: value for name, value in row.items() if name != "moderator"}
+    hashed = {name: value for name, value in row.items() if name not in ("moderator", "likes")}
     return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).digest()
 
 

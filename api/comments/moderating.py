@@ -170,4 +170,4 @@ def restore(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: 
     rev = if_match_rev(request)
     target, obj = load_target(node_id)
     restored = actions.restore(moderator, target, slug, rev=rev)
-    return presenting.comment_response(request, obj, restored)
+    return presenting.comment_response(request, obj, selectors.with_likes(restored))

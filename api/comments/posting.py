@@ -23,7 +23,7 @@ from api.rights import principals
 from api.rights.principals import ACCOUNTS, ANYONE, Principal
 from api.rights.scopes import Scope
 from marginalia.comments.moderators import is_moderator
-from marginalia.comments.posting import own, services
+from marginalia.comments.posting import likes, own, services
 from marginalia.comments.posting.forms import CommentForm, EditForm, user_key
 from marginalia.comments.posting.services import Refused, Sender
 from marginalia.comments.posting.tokens import FormToken
@@ -119,6 +119,43 @@ def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sen
     return sender_of(request, principal), comment, obj
 
 
+@router.put(
+    f"{COMMENT_PATH}/like",
+    auth=ACCOUNTS,
+    operation_id="comments_like",
+    url_name="api-like",
+    response=shapes.Comment,
+    summary="Like a comment",
+)
+@refusals.as_problems()
+def like(request: HttpRequest, node_id: NodeId, slug: CommentSlug) -> HttpResponse:
+    """Count your account among the readers who like a comment. You can safely send the request again."""
+    return _set_like(request, node_id, slug, liked=True)
+
+
+@router.delete(
+    f"{COMMENT_PATH}/like",
+    auth=ACCOUNTS,
+    operation_id="comments_unlike",
+    url_name="api-like",
+    response=shapes.Comment,
+    summary="Take back a like",
+)
+@refusals.as_problems()
+def unlike(request: HttpRequest, node_id: NodeId, slug: CommentSlug) -> HttpResponse:
+    """Take back your account's like of a comment. You can safely send the request again."""
+    return _set_like(request, node_id, slug, liked=False)
+
+
+def _set_like(request: HttpRequest, node_id: str, slug: str, *, liked: bool) -> HttpResponse:
+    principal = principals.require_scope(request, Scope.WRITE)
+    target, obj = load_target(node_id)
+    comment = selectors.get(target, slug)
+    who = likes.reader(principal, "")
+    likes.set_like(sender_of(request, principal), obj, comment, who, liked=liked)
+    return presenting.comment_response(request, obj, selectors.with_likes(comment))
+
+
 @router.patch(
     COMMENT_PATH,
     auth=ACCOUNTS,
@@ -148,7 +185,8 @@ def change(
             stored = _load_for_change(request, node_id, slug)[1]
             problem.more["stored"] = presenting.serialize_comments(request, obj, [stored])[0]
         raise problem from refused
-    return presenting.comment_response(request, obj, _load_for_change(request, node_id, slug)[1])
+    changed = _load_for_change(request, node_id, slug)[1]
+    return presenting.comment_response(request, obj, selectors.with_likes(changed))
 
 
 @router.delete(

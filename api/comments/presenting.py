@@ -25,8 +25,14 @@ from marginalia.comments.types import Comment, CommentAuthor, Discussion, HeldCo
 
 def serialize_discussion(target: Target, obj: Model, discussion: Discussion) -> dict[str, Any]:
     """Return a discussion's data, without its comments."""
-    is_open = Subject(target, obj).is_open(discussion)
-    return {"node": target.pk, "count": discussion.count, "open": is_open, "order": discussion.order}
+    subject = Subject(target, obj)
+    return {
+        "node": target.pk,
+        "count": discussion.count,
+        "open": subject.is_open(discussion),
+        "likes": subject.may_like,
+        "order": discussion.order,
+    }
 
 
 def serialize_managed(target: Target, obj: Model, discussion: Discussion) -> dict[str, Any]:
@@ -84,6 +90,7 @@ def serialize_comment(request: HttpRequest, comment: Comment | HeldComment, auth
         "author": None if is_removed else _serialize_author(comment.author, authors),
         "body_html": "" if is_removed else comment.html,
         "url": links.origin(request) + reverse("comments-url-redirect", args=arguments),
+        "likes": published.likes if published and not is_removed else 0,
     }
     return data | ({"source": comment.source} if not is_removed and _can_see_source(request, comment) else {})
 

@@ -67,6 +67,7 @@ class Comment(Shape):
     body_html: str = Field(description="The text as sanitized HTML.")
     source: str = Field("", description="The text as typed. Only for moderators and the account that wrote it.")
     url: str = Field(description="The permalink.")
+    likes: int = Field(description="How many readers like the comment.")
 
 
 class CommentOnPage(Comment):
@@ -80,12 +81,13 @@ class CommentOnPage(Comment):
 class Discussion(Shape):
     """A node's discussion. `order` is the default order of its pages.
 
-    `open` is true if the discussion currently accepts comments.
+    `open` is true if the discussion currently accepts comments. `likes` is true if readers can like comments.
     """
 
     node: Id
     count: int
     open: bool
+    likes: bool
     order: Order
 
 

@@ -21,6 +21,7 @@ from marginalia.comments.posting import tokens
 from marginalia.comments.posting.services import Sender
 
 OWN_HEADER = "Comments-Own"
+GUEST_HEADER = "Comments-Guest"
 # Longer lists aren't signed by this site, because a list contains at most MAX_SENT comments.
 MAX_OWN = 4_000
 
@@ -97,3 +98,9 @@ def embed_sender(request: HttpRequest) -> Sender:
     own = request.headers.get(OWN_HEADER, "")
     sender = sender_of(request, principals.current(request))
     return Sender(sender.request, tokens.read_sent(own) if len(own) <= MAX_OWN else ())
+
+
+def embed_guest(request: HttpRequest) -> str:
+    """Return the signed id of a guest in a request's header Comments-Guest, or "" if there is none."""
+    guest = request.headers.get(GUEST_HEADER, "")
+    return guest if len(guest) <= MAX_OWN else ""

@@ -1,6 +1,6 @@
 """Convert discussions to the JSON that embed.js shows."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.utils.formats import localize
@@ -25,16 +25,27 @@ def serialize_discussion(sender: Sender, page: EmbeddedPage, discussion: Discuss
         "heading": ngettext("%(count)s comment", "%(count)s comments", count) % {"count": localize(count)},
         "open": not rules.is_closed(discussion),
         "members_only": rules.mode is Mode.MEMBERS and not user_key(sender.request.user),
+        "likes": rules.likes,
         "order": discussion.order,
     }
 
 
 def serialize_comments(
-    sender: Sender, page: EmbeddedPage, comments: Iterable[Comment | HeldComment], discussion: Discussion
+    sender: Sender,
+    page: EmbeddedPage,
+    comments: Iterable[Comment | HeldComment],
+    discussion: Discussion,
+    liked: Collection[str] = (),
 ) -> list[dict[str, Any]]:
-    """Return the data of several comments on the same page, with what the sender can do with them."""
+    """Return the data of several comments on the same page, with what the sender can do with them.
+
+    `liked` contains the slugs of the comments that the sender likes.
+    """
     is_open = not policy.policy_for(page).is_closed(discussion)
-    return [_serialize(sender, page, comment, discussion, is_open=is_open) for comment in comments]
+    return [
+        _serialize(sender, page, comment, discussion, is_open=is_open) | {"liked": comment.slug in liked}
+        for comment in comments
+    ]
 
 
 def _serialize(

@@ -9,13 +9,13 @@ from pydantic import Field
 from api.comments import refusals, shapes
 from api.comments.reading import MAX_COUNTED, Cursor
 from api.embed import pages, presenting
-from api.embed.parameters import OPTIONS, Address, embed_sender, parse_address, router
+from api.embed.parameters import OPTIONS, Address, embed_guest, embed_sender, parse_address, router
 from api.embed.texts import texts
 from api.http import responses
 from api.problems import Problem
 from api.schemas.shapes import Shape
 from marginalia.comments import conf
-from marginalia.comments.posting import ip_hash, preparation, spam
+from marginalia.comments.posting import ip_hash, likes, preparation, spam
 from marginalia.comments.posting.forms import user_key
 from marginalia.comments.reading import paging, selectors
 from marginalia.comments.reading.paging import PageRequest
@@ -40,10 +40,11 @@ def comments(request: HttpRequest, page: Address, cursor: Cursor = "", anchor: A
     result = selectors.requested_page(target, PageRequest.parse(cursor))
     previous, following = paging.cursors(result)
     held = presenting.own_held(sender, target)
+    liked = likes.liked(target, likes.reader(request.user, embed_guest(request)))
     response = responses.json_response(
         request,
         {
-            "items": presenting.serialize_comments(sender, embedded, result.comments, result.discussion),
+            "items": presenting.serialize_comments(sender, embedded, result.comments, result.discussion, liked),
             "pending": presenting.serialize_comments(sender, embedded, held, result.discussion),
             "previous": previous,
             "next": following,

@@ -3,13 +3,13 @@
 from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from api.comments import refusals, shapes
 from api.comments.parameters import CommentSlug, IfMatch, Key, if_match_rev
 from api.comments.posting import MIN_VISITOR_KEY, check_form, nonce_for
 from api.embed import pages, presenting
-from api.embed.parameters import OPTIONS, Address, PageShape, embed_sender, parse_address
+from api.embed.parameters import OPTIONS, Address, PageShape, embed_guest, embed_sender, parse_address
 from api.embed.reading import router
 from api.http import responses
 from api.http.idempotency import HEADER
@@ -17,7 +17,7 @@ from api.models import EmbeddedPage
 from api.problems import Problem
 from api.rights import principals
 from marginalia.comments.moderation import actions
-from marginalia.comments.posting import own, services, tokens
+from marginalia.comments.posting import likes, own, services, tokens
 from marginalia.comments.posting.forms import CommentForm, EditForm, user_key
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.posting.tokens import FormToken, SentComment
@@ -36,6 +36,12 @@ class NewEmbeddedComment(shapes.NewComment, PageShape):
 
 class NewEmbeddedText(shapes.NewText, PageShape):
     """The new text of a comment."""
+
+
+class EmbeddedLike(PageShape):
+    """A like of a comment. `liked` is false if the like is taken back."""
+
+    liked: StrictBool
 
 
 class EmbeddedDecision(PageShape):
@@ -92,6 +98,22 @@ def delete(request: HttpRequest, slug: CommentSlug, page: Address, if_match: IfM
             raise Problem("stale")
         services.delete(sender, comment, rev=rev)
     return HttpResponse(status=204)
+
+
+@router.post(f"{COMMENT_PATH}/like", url_name="embed-like", **OPTIONS)
+@refusals.as_problems()
+def like(request: HttpRequest, slug: CommentSlug, data: EmbeddedLike) -> HttpResponse:
+    """Like a comment, or take the like back. Browsers of guests send `guest` in the header Comments-Guest afterwards."""
+    sender = embed_sender(request)
+    address = parse_address(data.page, "body.page")
+    comment = selectors.get(address.target, slug)
+    guest = embed_guest(request)
+    if not tokens.read_guest(guest):
+        guest = tokens.new_guest()
+    who = likes.reader(request.user, guest)
+    likes.set_like(sender, pages.get(address), comment, who, liked=data.liked)
+    changed = selectors.with_likes(comment)
+    return responses.json_response(request, {"likes": changed.likes, "liked": data.liked, "guest": guest})
 
 
 @router.post(f"{COMMENT_PATH}/decision", url_name="embed-decision", **OPTIONS)

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, Union
 
 from django.core.exceptions import ValidationError
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StrictInt, create_model
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StrictBool, StrictInt, create_model
 
 from api.schemas.shapes import LIVE, Id, Shape, VersionName, detail_shape, shape_name
 from nodes import tags
@@ -226,6 +226,7 @@ class Settings(Shape):
     comment_policy: str
     comments_trust_after: StrictInt
     comments_close_after_days: StrictInt
+    comment_likes: StrictBool
     share_picture: Id | None
     theme: str
     logo: Id | None

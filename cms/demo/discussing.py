@@ -42,7 +42,10 @@ def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
     for row in (row for row in rows if row.get("held")):
         token = f"demo {item.path} {row['by']}"
         services.hold(target, reasons=row["held"], author=CommentAuthor(row["by"]), source=row["text"], token=token)
-    added = importing.import_(target, _comments(item, public, began, moment))
+    comments = list(_comments(item, public, began, moment))
+    added = importing.import_(target, comments)
+    likes = {importing.slug_of(new): row.get("likes", 0) for new, row in zip(comments, public, strict=True)}
+    importing.import_likes(target, likes)
     if item.path in CONVERTED:
         maintenance.convert(target, *CONVERTED[item.path])
     return added

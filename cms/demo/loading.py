@@ -31,6 +31,7 @@ FURNISHED = {
     "name": "Marginalia",
     "tagline": "A small magazine about reading, writing and making",
     "menu": [{"label": "", "target": f"node:{identifier(path)}"} for path in MENU],
+    "comment_likes": True,
     "footer": "Made at a kitchen table. Corrections are welcome, in the margin.",
     "footer_links": [{"label": "", "target": f"node:{identifier(path)}"} for path in FOOTER],
 }

@@ -25,6 +25,7 @@ from typing import Protocol, Unpack
 
 from marginalia.comments.backends.bans import Bans
 from marginalia.comments.backends.beside import Flags, Imported, IpHashes, Lessons, Subscriptions
+from marginalia.comments.backends.likes import Likes
 from marginalia.comments.types import (
     Batch,
     Comment,
@@ -54,6 +55,7 @@ class Backend(Protocol):
     """Storage for discussions, their comments, the moderation queue, and data about comments."""
 
     flags: Flags
+    likes: Likes
     subscriptions: Subscriptions
     ip_hashes: IpHashes
     lessons: Lessons

@@ -4,6 +4,7 @@ from typing import Any, Unpack
 
 from marginalia.comments.backends.bans import Bans
 from marginalia.comments.backends.beside import Flags, Imported, IpHashes, Lessons, Subscriptions
+from marginalia.comments.backends.likes import Likes
 from marginalia.comments.backends.reading.across import Across
 from marginalia.comments.backends.reading.pages import Reading
 from marginalia.comments.backends.store import Store
@@ -21,6 +22,7 @@ class MongoBackend(Batches, Importing, Reading, Across, Conversions, Repairing):
     def __init__(self, db: Any = None) -> None:
         self.store = Store(db)
         self.flags = Flags(self.store.db)
+        self.likes = Likes(self.store.db)
         self.subscriptions = Subscriptions(self.store.db)
         self.ip_hashes = IpHashes(self.store.db)
         self.lessons = Lessons(self.store.db)
@@ -51,5 +53,6 @@ class MongoBackend(Batches, Importing, Reading, Across, Conversions, Repairing):
         side_collections = (self.flags.stored, self.subscriptions.stored, self.ip_hashes.stored, self.imported.stored)
         for collection in (self.store.pending, self.store.history, self.store.catalogue.stored, *side_collections):
             collection.delete_many({"discussion_id": target.id})
+        self.likes.delete(target)
         self.store.discussions.collection.delete_one({"_id": target.id})
         return deleted

@@ -234,6 +234,7 @@ def read_discussion(document: Mapping[str, Any]) -> Discussion:
             moving=(document.get("moving") or {}).get("to", ""),
             writing=bool(document.get("claims")),
             restrictions=_read_restrictions(document.get("restrictions", {})),
+            has_likes=bool(document.get("has_likes", False)),
         )
 
 

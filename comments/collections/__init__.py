@@ -131,6 +131,23 @@ STATIC = (
         unsharded_because="a queue: moderators read the newest comments of the site",
     ),
     Collection(
+        "comments.likes",
+        (
+            Index("by_comment", (("discussion_id", 1), ("slug", 1), ("who", 1)), unique=True),
+            Index("by_reader", (("who", 1), ("discussion_id", 1))),
+        ),
+        shard_key=ShardKey(
+            (("discussion_id", 1), ("slug", 1)), reason="keeps each reader's like of a comment unique", least=str
+        ),
+        validator=schemas.LIKE,
+    ),
+    Collection(
+        "comments.like_counts",
+        (Index("by_comment", (("discussion_id", 1), ("slug", 1)), unique=True),),
+        shard_key=ShardKey((("discussion_id", 1), ("slug", 1)), reason="read with a page of comments", least=str),
+        validator=schemas.LIKE_COUNT,
+    ),
+    Collection(
         "comments.subscriptions",
         (
             Index("by_slug", (("discussion_id", 1), ("slugs", 1))),

@@ -124,6 +124,7 @@ BROADCASTS = (
     Broadcast(
         "comments.ip_hashes", ("browser",), "A guest's comments, which trust depends on, can be in any discussion."
     ),
+    Broadcast("comments.likes", ("who",), "A reader's likes can be in any discussion."),
     Broadcast("comments.pending", ("_id",), "Moderators and authors identify a pending comment only by its id."),
     Broadcast(
         "comments.pending",

@@ -91,7 +91,8 @@ DISCUSSION = document(
                 "pinned": TEXT,
                 "locked": array_of(TEXT),
             },
-        )
+        ),
+        "has_likes": BOOLEAN,
     },
 )
 COMMENT = document(_IN_DISCUSSION | _COMMENT)
@@ -151,6 +152,8 @@ BATCH = document(
 FLAGS = document(
     {"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "who": array_of(TEXT), "count": INTEGER, "last": DATE}
 )
+LIKE = document({"discussion_id": TEXT, "slug": TEXT, "who": TEXT, "at": DATE})
+LIKE_COUNT = document({"discussion_id": TEXT, "slug": TEXT, "count": INTEGER, "imported": INTEGER})
 SUBSCRIPTION = document(
     {"_id": TEXT, "discussion_id": TEXT, "email": TEXT, "slugs": array_of(TEXT), "confirmed": optional(DATE)},
     {"asked": DATE},

@@ -17,6 +17,7 @@ from marginalia.comments.imports.records import SourceComment, SourceState
 from marginalia.comments.imports.staging import Staging
 from marginalia.comments.imports.texts import to_markdown
 from marginalia.comments.moderation import pending
+from marginalia.comments.operations import importing
 from marginalia.comments.posting import preparation
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, ImportedId, NewComment, State, Target, Verdict
@@ -101,6 +102,7 @@ class Importer:
             is_stored = before.begun and not before.writing and self._are_stored(target, comments, slug_by_id)
             new = list[NewComment]()
             olds = list[ImportedId]()
+            likes = dict[str, int]()
             for comment in comments:
                 step()
                 report.found[comment.state] += 1
@@ -113,11 +115,13 @@ class Importer:
                         continue
                     new.append(prepared)
                 slug = slug_by_id[comment.id] = self._slug(comment, parent)
+                likes[slug] = comment.likes
                 if comment.anchor:
                     olds.append(ImportedId(slug, comment.anchor, comment.likes, comment.dislikes))
             if not dry_run:
                 report.new[SourceState.PUBLIC] += backend().import_(target, new, renumber=False)
                 backend().imported.record(target, olds)
+                importing.import_likes(target, likes)
         if not dry_run:
             backend().import_(target, ())  # renumbers the discussion
         for comment, parent in queued:

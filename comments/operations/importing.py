@@ -3,7 +3,7 @@
 If a comment is imported several times, it is still stored or held only once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from django.db.models import Model
 
@@ -42,6 +42,14 @@ def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[
         InvalidParent: The comment's parent does not exist.
     """
     return backend().hold(targets.target_for(target), clean(new), tuple(reasons))
+
+
+def import_likes(target: Model | Target, likes: Mapping[str, int]) -> None:
+    """Make sure that imported comments have at least these numbers of likes, which are keyed by slug.
+
+    If the numbers are imported again, nothing changes.
+    """
+    backend().likes.raise_to(targets.target_for(target), {slug: n for slug, n in likes.items() if n > 0})
 
 
 def slug_of(new: NewComment) -> str:

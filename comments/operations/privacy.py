@@ -1,6 +1,6 @@
 """Export and erasure of all data about an author.
 
-This includes comments in every layout, in the queue, in the history and in the catalogue, and IP hashes, flags,
+This includes comments in every layout, in the queue, in the history and in the catalogue, and IP hashes, flags, likes,
 subscriptions, rate-limit counts, and bans of the account or the email address. Jobs and logs don't have to be searched,
 because they contain only ids of comments, never names, addresses or text.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from marginalia.comments.backends import backend
 from marginalia.comments.notices import subscriptions
-from marginalia.comments.posting import bans, flags, ip_hash, spam
+from marginalia.comments.posting import bans, flags, ip_hash, likes, spam
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, ReplacedComment, Target
 
@@ -35,6 +35,7 @@ class Erased:
     comments: int
     ip_hashes: int
     flags: int
+    likes: int
     subscriptions: int
 
 
@@ -56,6 +57,8 @@ def export(author: Person) -> Iterator[dict[str, Any]]:
     if author.id:
         for flag in flags.flagged_by(author.id):
             yield {"kept_as": "flag", "discussion": str(flag.target), "slug": flag.slug}
+        for target, slug, moment in likes.liked_by(author.id):
+            yield {"kept_as": "like", "discussion": str(target), "slug": slug, "posted": moment.isoformat()}
     for query in author.queries():
         for ban in bans.of_author(**query):
             yield {"kept_as": "ban", "banned": ban.value, "reason": ban.reason}
@@ -86,6 +89,7 @@ def erase(author: Person) -> Erased:
     return Erased(
         ip_hashes=sum(ip_hash.erase(target, slug) for target, slug in places),
         flags=flagged,
+        likes=likes.erase(author.id) if author.id else 0,
         subscriptions=subscriptions.erase(author.email) if author.email else 0,
         comments=erase_author(id=author.id, email=author.email),
     )

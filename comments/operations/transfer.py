@@ -26,6 +26,7 @@ Rows = Iterator[dict[str, Any]]
 # Maximum length of a line in bytes. This is enough for a comment of the maximum length, even if all of its characters
 # are escaped.
 MAX_LINE = 1_000_000
+MAX_LIKES = 10**9
 # How many times to try to read a discussion that is being converted.
 ATTEMPTS = 3
 # How many queued comments each query reads.
@@ -77,8 +78,9 @@ def rows(target: Target, *, addresses: bool = True) -> Rows:
     """
     discussion = selectors.discussion(target)
     yield {"discussion": str(target), "open": discussion.open, **_restrictions(discussion.restrictions)}
+    likes = selectors.likes(target) if discussion.has_likes else {}
     for comment, email in selectors.iterate_with_emails(target):
-        yield _row(comment, email if addresses else "")
+        yield _row(comment, email if addresses else "", likes.get(comment.slug, 0))
 
 
 def held_rows(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
@@ -143,6 +145,7 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
             continue
         try:
             reading.counts.new += importing.import_(target, reading.comments())
+            importing.import_likes(target, reading.likes)
             if not is_open:
                 services.close(target)
             _restrict(target, restrictions)
@@ -162,6 +165,7 @@ class _Reading:
         head: The line that begins the next discussion, or None at the end of the file.
         answering: The number of the first line in the current discussion that replies to a comment, keyed by the slug
             of that comment.
+        likes: The numbers of likes of the comments in the current discussion, keyed by slug.
     """
 
     lines: Iterable[bytes]
@@ -170,6 +174,7 @@ class _Reading:
     number: int = 0
     counts: Counts = field(default_factory=Counts)
     answering: dict[str, int] = field(default_factory=dict)
+    likes: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._iterator = iter(self.lines)
@@ -180,10 +185,13 @@ class _Reading:
     def comments(self) -> Iterator[NewComment]:
         """Yield the comments of the current discussion."""
         self.answering.clear()
+        self.likes.clear()
         while (row := self._next()) and "discussion" not in row:
             self.counts.comments += 1
             comment = _comment(row, self.number)
             self.answering.setdefault(comment.parent, self.number)
+            if likes := _likes(row, self.number):
+                self.likes[comment.slug] = likes
             yield comment
         self.head = row
 
@@ -256,8 +264,8 @@ def _target(row: dict[str, Any], number: int) -> Target:
     return target
 
 
-def _row(comment: Comment, email: str) -> dict[str, Any]:
-    return {
+def _row(comment: Comment, email: str, likes: int) -> dict[str, Any]:
+    row = {
         "comment": comment.slug,
         "answers": comment.answers,
         "posted": _time(comment.posted),
@@ -272,6 +280,7 @@ def _row(comment: Comment, email: str) -> dict[str, Any]:
         "email": email,
         "text": comment.source,
     }
+    return row | ({"likes": likes} if likes else {})
 
 
 def _queued(held: HeldComment) -> dict[str, Any]:
@@ -328,6 +337,13 @@ def _comment(row: dict[str, Any], number: int) -> NewComment:
         raise BrokenFile(number, f"{error} is missing") from error
     except (ValueError, TypeError) as error:
         raise BrokenFile(number, str(error)) from error
+
+
+def _likes(row: dict[str, Any], number: int) -> int:
+    likes = row.get("likes", 0)
+    if type(likes) is not int or not 0 <= likes <= MAX_LIKES:
+        raise BrokenFile(number, "the number of likes is not valid")
+    return likes
 
 
 def _time(moment: datetime) -> str:

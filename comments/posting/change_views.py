@@ -1,4 +1,4 @@
-"""Views for changing a comment: authors edit or delete their own comments, and readers flag comments.
+"""Views for changing a comment: authors edit or delete their own comments, and readers flag or like comments.
 
 GET requests only show a form or a page that asks for confirmation.
 """
@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from marginalia.comments import signals
 from marginalia.comments.errors import CommentNotFound
 from marginalia.comments.moderators import is_moderator
-from marginalia.comments.posting import flags, forms, ip_hash, own, services, spam
+from marginalia.comments.posting import cookie, flags, forms, ip_hash, likes, own, policy, services, spam, tokens
 from marginalia.comments.posting.cookie import sent_comments
 from marginalia.comments.posting.forms import EditForm
 from marginalia.comments.posting.services import Refused, Sender
@@ -98,6 +98,54 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
         context = {"obj": obj, "comment": comment, "back": _comment_url(comment, obj)}
         return personal(page(request, comment.target, "flagged", context))
     return confirmation_page(request, comment, obj, _("Report this comment to the moderators?"), _("Report comment"))
+
+
+@get_or_post
+def like(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
+    """Let readers like a comment, or take their like back.
+
+    If the URL contains ?fragment, return only the form instead of a page, so that a script can read it.
+    """
+    comment, obj = get_comment_or_404(label, pk, slug)
+    if comment.removed or not policy.policy_for(obj).likes:
+        raise Http404(_("This comment can't be liked."))
+    guest = cookie.guest(request)
+    if request.method != "POST":
+        return _like_page(request, comment, obj, likes.reader(request.user, guest))
+    if not tokens.read_guest(guest):
+        guest = tokens.new_guest()
+    who = likes.reader(request.user, guest)
+    try:
+        likes.set_like(Sender(request, ()), obj, comment, who, liked=request.POST.get("liked") == "1")
+    except Refused as refused:
+        return _like_page(request, comment, obj, who, refused)
+    response: HttpResponse
+    if "fragment" in request.GET:
+        response = _like_page(request, comment, obj, who)
+    else:
+        response = HttpResponseRedirect(_comment_url(comment, obj))
+    if not forms.user_key(request.user):
+        cookie.remember_guest(request, response, guest)
+    return response
+
+
+def _like_page(
+    request: HttpRequest, comment: Comment, obj: Model, who: str, refused: Refused | None = None
+) -> HttpResponse:
+    context = {
+        "obj": obj,
+        "comment": comment,
+        "text": SafeString(comment.html),
+        "count": selectors.likes(comment.target, [comment.slug]).get(comment.slug, 0),
+        "is_liked": likes.is_liked(comment, who),
+        "refused": refused,
+        "back": _comment_url(comment, obj),
+    }
+    status = 200
+    if refused:
+        status = 429 if refused.rule == "rate" else 403
+    name = "like_form" if "fragment" in request.GET else "like"
+    return personal(page(request, comment.target, name, context, status=status))
 
 
 def confirmation_page(

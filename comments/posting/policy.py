@@ -35,11 +35,13 @@ class Policy:
     Attributes:
         closes: The time when the discussion stops accepting comments, or None if it never stops.
         trust_after: With HOLD_FIRST, the number of public comments after which a writer's comments appear immediately.
+        likes: Whether readers can like comments.
     """
 
     mode: Mode
     closes: datetime | None = None
     trust_after: int = 1
+    likes: bool = False
 
     def is_closed(self, discussion: Discussion) -> bool:
         """Return whether the discussion accepts no new comments."""
@@ -53,13 +55,13 @@ def policy_for(obj: Model) -> Policy:
 
 
 def stock(obj: Model) -> Policy:
-    """Return a policy with the MODE and TRUST_AFTER of the object's model, or of COMMENTS if the model has none.
+    """Return a policy with the MODE, TRUST_AFTER and LIKES of the object's model, or of COMMENTS if the model has none.
 
     This function is the default for COMMENTS["POLICY"].
     """
     own = conf.entry(obj._meta.label_lower)
-    mode = Mode(own.get("MODE", conf.get("MODE")))
-    return Policy(mode, trust_after=own.get("TRUST_AFTER", conf.get("TRUST_AFTER")))
+    mode, trust_after, likes = (own.get(key, conf.get(key)) for key in ("MODE", "TRUST_AFTER", "LIKES"))
+    return Policy(Mode(mode), trust_after=trust_after, likes=likes)
 
 
 def closing_time(published: datetime | None, days: int) -> datetime | None:

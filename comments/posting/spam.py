@@ -23,8 +23,8 @@ from marginalia.comments.types import Comment, HeldComment, TermKind, Verdict
 from marginalia.mongo import rate_limit
 
 REPEAT_SECONDS = 24 * 60 * 60
-# How many previews are allowed for each comment that the rate limit allows. Authors may preview a comment many times.
-PREVIEWS = 10
+# How many previews and likes are allowed for each comment that the rate limit allows.
+PREVIEWS = LIKES = 10
 _SPACE = re.compile(r"\s+")
 
 
@@ -226,6 +226,14 @@ def may_flag(*, ip_hash: str, user: str) -> bool:
     return _count(_keys("flag", ip_hash, user), preparation.new_token())
 
 
+def may_like(*, ip_hash: str, user: str) -> bool:
+    """Count a like, and return whether the network and the account are within the limit.
+
+    The arguments are the same as for `may_preview`.
+    """
+    return _count(_keys("like", ip_hash, user), preparation.new_token(), LIKES)
+
+
 def count_slowly(submission: Submission, seconds: int) -> bool:
     """Count a comment in a slow discussion, and return whether the writer has waited `seconds` since the last one.
 
@@ -272,7 +280,7 @@ def erase_counts(*, ip_hash: str = "", user: str = "") -> int:
 
     Return how many counts were deleted.
     """
-    keys = [key for kind in ("rate", "preview", "flag") for key in _keys(kind, ip_hash, user)]
+    keys = [key for kind in ("rate", "preview", "flag", "like") for key in _keys(kind, ip_hash, user)]
     return sum(rate_limit.reset(key, alias=conf.database_alias()) for key in keys)
 
 

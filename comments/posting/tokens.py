@@ -1,4 +1,4 @@
-"""Signed data: form tokens, and the cookie that lists the comments that were sent from a browser.
+"""Signed data: form tokens, the cookie that lists the comments that were sent from a browser, and the guest's id.
 
 A form token identifies one intended comment. The slug of the comment is derived from the token's nonce, so even if the
 form is sent several times, only one comment is posted. The discussion and the parent are read from the token, never
@@ -23,6 +23,8 @@ OWN_COOKIE = "comments_own"
 # The lifetime of the cookie in seconds, and how many comments it can contain.
 OWN_SECONDS = 365 * 24 * 60 * 60
 MAX_SENT = 8
+GUEST_SALT = "comments.guest"
+GUEST_COOKIE = "comments_guest"
 
 
 class BadToken(Exception):
@@ -130,3 +132,16 @@ def sign_sent(sent: Iterable[SentComment]) -> str:
     """Return the value of the cookie for the first MAX_SENT comments."""
     entries: list[dict[str, Any]] = [asdict(entry) for entry in sent]
     return signing.dumps(entries[:MAX_SENT], salt=OWN_SALT, compress=True)
+
+
+def new_guest() -> str:
+    """Return a signed id for a browser whose reader has no account. The id says nothing about the reader."""
+    return signing.dumps(preparation.new_token(), salt=GUEST_SALT)
+
+
+def read_guest(signed: str) -> str:
+    """Return the id of a guest, or "" if it wasn't signed by this site."""
+    try:
+        return str(signing.loads(signed, salt=GUEST_SALT)) if signed else ""
+    except signing.BadSignature:
+        return ""

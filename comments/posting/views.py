@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from marginalia.comments import targets
 from marginalia.comments.errors import CommentError, CommentNotFound, InvalidParent, TargetNotFound
 from marginalia.comments.moderators import is_moderator
-from marginalia.comments.posting import forms, ip_hash, own, policy, preparation, services, spam, tokens
+from marginalia.comments.posting import cookie, forms, ip_hash, likes, own, policy, preparation, services, spam, tokens
 from marginalia.comments.posting.cookie import remember, sent_comments
 from marginalia.comments.posting.forms import CommentForm
 from marginalia.comments.posting.policy import Mode
@@ -148,10 +148,17 @@ def _form_context(
         "parent_html": SafeString(parent.html) if parent else "",
         "is_closed": rules.is_closed(selectors.discussion(target)),
         "needs_login": rules.mode is Mode.MEMBERS and not forms.user_key(request.user),
+        "liked": _liked(request, target) if rules.likes else "",
         "own": own.list_own(sent_comments(request), target, request.user, final=final),
         # Whether a script has inserted the form into the page that contains the discussion.
         "is_in_place": "fragment" in request.GET or "in_place" in request.POST,
     }
+
+
+def _liked(request: HttpRequest, target: Target) -> str:
+    """Return the anchors of the comments that the reader likes, separated by spaces."""
+    slugs = likes.liked(target, likes.reader(request.user, cookie.guest(request)))
+    return " ".join(f"c-{slug.rpartition('/')[2]}" for slug in sorted(slugs))
 
 
 def _form_again(

@@ -44,9 +44,19 @@ class Subject:
         except TargetNotFound:
             return None
 
+    @cached_property
+    def policy(self) -> Any:
+        """Return the policy of the object (`posting.policy.Policy`), or None if readers can't see the object."""
+        return conf.load("POLICY")(self.object) if self.object is not None else None
+
+    @property
+    def may_like(self) -> bool:
+        """Return whether readers can like the comments."""
+        return self.policy is not None and self.policy.likes
+
     def is_open(self, discussion: Discussion) -> bool:
         """Return whether the discussion currently accepts new comments."""
-        return self.object is not None and not conf.load("POLICY")(self.object).is_closed(discussion)
+        return self.policy is not None and not self.policy.is_closed(discussion)
 
     def authors(self) -> Collection[str]:
         """Return the primary keys of the object's authors, as determined by the function COMMENTS["AUTHORS"]."""
@@ -77,6 +87,7 @@ def list_context(
         restrictions=page.discussion.restrictions,
         may_moderate=may_moderate,
         at=slug,
+        may_like=subject.may_like,
     )
     return {
         **discussion_context(subject, page),

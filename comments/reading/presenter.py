@@ -22,6 +22,7 @@ from django.db.models import Model
 from django.template import Context, Template
 from django.template.loader import select_template
 from django.urls import reverse
+from django.utils.formats import localize
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -55,6 +56,8 @@ VALUES = (
     "reply_link",
     "thread_link",
     "flag_link",
+    "like_link",
+    "likes",
     "edit_link",
     "moderate_link",
 )
@@ -86,6 +89,7 @@ class Flags(NamedTuple):
     is_pinned: bool
     # True if the reader is a moderator who has just hidden the comment.
     is_just_hidden: bool
+    may_like: bool
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ class CommentUrls:
     reply: str
     thread: str
     flag: str
+    like: str
     edit: str
     moderate: str
 
@@ -121,6 +126,7 @@ class CommentUrls:
             f"{form}?parent=",
             before_slug("comments-thread"),
             before_slug("comments-flag"),
+            before_slug("comments-like"),
             before_slug("comments-edit"),
             before_slug("comments-moderate"),
         )
@@ -179,6 +185,7 @@ class Presenter:
         restrictions: Restrictions = UNRESTRICTED,
         may_moderate: bool = False,
         at: str = "",
+        may_like: bool = False,
     ) -> None:
         """Initialize with the comments of a page.
 
@@ -193,10 +200,12 @@ class Presenter:
             may_moderate: Whether the reader is a moderator.
             at: The slug of the comment that the reader wants to see, or "". Moderators see its place even if the
                 comment was removed.
+            may_like: Whether readers can like the comments.
         """
         self.at = at if may_moderate else ""
         self.restrictions = restrictions
         self.may_moderate = may_moderate
+        self.may_like = may_like
         self.target = target
         self.order = order
         self.may_reply = may_reply
@@ -246,6 +255,7 @@ class Presenter:
             self.may_moderate,
             comment.slug == self.restrictions.pinned,
             not public and comment.slug == self.at,
+            public and self.may_like,
         )
 
     def values(self, comment: Comment, flags: Flags) -> dict[str, str]:
@@ -276,6 +286,8 @@ class Presenter:
             "reply_link": f"{urls.reply}{slug}",
             "thread_link": f"{urls.thread}{slug}",
             "flag_link": f"{urls.flag}{slug}",
+            "like_link": f"{urls.like}{slug}",
+            "likes": localize(comment.likes) if comment.likes else "",
             "edit_link": f"{urls.edit}{slug}",
             "moderate_link": f"{urls.moderate}{slug}",
         }

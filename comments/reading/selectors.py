@@ -2,11 +2,12 @@
 
 Returned values are immutable, and contain no email addresses.
 
-Reading a page takes two commands (three in the threaded buckets layout), however long the discussion is.
+Reading a page takes two commands (three in the threaded buckets layout), however long the discussion is. If readers
+have liked comments in the discussion, it takes one more.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from django.db.models import Model
@@ -81,7 +82,30 @@ def page(
         at=at,
     )
     versions.note(result.discussion)
-    return result
+    return _with_likes(result)
+
+
+def _with_likes(page: Page) -> Page:
+    """Return the page with the numbers of likes of its comments."""
+    if not page.discussion.has_likes:
+        return page
+    counts = backend().likes.counts(page.discussion.target, [comment.slug for comment in page.comments])
+    comments = tuple(replace(comment, likes=counts.get(comment.slug, 0)) for comment in page.comments)
+    return replace(page, comments=comments)
+
+
+def with_likes(comment: Comment) -> Comment:
+    """Return a comment with its number of likes."""
+    return replace(comment, likes=likes(comment.target, [comment.slug]).get(comment.slug, 0))
+
+
+def likes(target: Model | Target, slugs: Iterable[str] | None = None) -> dict[str, int]:
+    """Return the numbers of likes of comments in a discussion, keyed by slug. Comments without likes can be left out.
+
+    If `slugs` is None, return the numbers of all comments.
+    """
+    versions.note_unversioned()
+    return backend().likes.counts(targets.target_for(target), slugs)
 
 
 def requested_page(target: Model | Target, request: PageRequest, *, size: int | None = None) -> Page:
@@ -139,7 +163,7 @@ def subdiscussion(target: Model | Target, slug: str, *, size: int | None = None,
     page_size = max(1, min(size or conf.get("PAGE_SIZE"), conf.get("MAX_PAGE_SIZE")))
     result = backend().subdiscussion(targets.target_for(target), slug, size=page_size, after=after)
     versions.note(result.discussion)
-    return result
+    return _with_likes(result)
 
 
 def iterate(target: Model | Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:

@@ -138,6 +138,7 @@ def thread(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
         authors=subject.authors(),
         restrictions=result.discussion.restrictions,
         may_moderate=is_sent_by_moderator(request),
+        may_like=subject.may_like,
     )
     context = {
         **lists.discussion_context(subject, result),

@@ -186,6 +186,7 @@ SITE = document(
             {
                 **dict.fromkeys(("name", "tagline", "language", "time_zone", "comment_policy"), TEXT),
                 **dict.fromkeys(("posts_per_page", "comments_trust_after", "comments_close_after_days"), INTEGER),
+                "comment_likes": BOOLEAN,
                 **dict.fromkeys(("theme", "accent", "fonts", "home", "footer"), TEXT),
                 **dict.fromkeys(("share_picture", "logo", "logo_dark"), optional(ID)),
                 **dict.fromkeys(

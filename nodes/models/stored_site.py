@@ -42,6 +42,7 @@ class StoredSettings:
     # The number of public comments after which writers are trusted.
     comments_trust_after: int = field(default_factory=lambda: getattr(settings, "COMMENTS", {}).get("TRUST_AFTER", 1))
     comments_close_after_days: int = 0
+    comment_likes: bool = False
     # The photo for link previews of pages without a photo.
     share_picture: ObjectId | None = None
     theme: str = "magazine"

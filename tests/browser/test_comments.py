@@ -448,3 +448,45 @@ def test_permalink_opens_a_comment_in_a_thread_of_2000(reader, target):
     shown = reader.locator(f"#c-{wanted.part}")
     expect(shown).to_be_visible()
     expect(shown).to_be_in_viewport()
+
+
+def test_comment_is_liked_by_keyboard_and_the_like_taken_back(browsing, target, rules):
+    rules(LIKES=True)
+    comment = say(target, "Good", "a")
+    page = browsing()
+    page.goto(URL)
+    button = page.locator(f"#c-{comment.part}").get_by_role("button", name="Like the comment by Bea")
+    for likes in ("1", "", "1"):
+        button.focus()
+        page.keyboard.press("Space")
+        expect(page.locator(".comment-likes")).to_have_text(likes)
+        expect(button).to_have_attribute("aria-pressed", "true" if likes else "false")
+        expect(button).to_be_focused()
+    assert selectors.likes(target) == {comment.slug: 1}
+    page.reload()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("link", name="Newest").click()
+    expect(page.locator(".comments-newest")).to_be_visible()
+    expect(button).to_have_attribute("aria-pressed", "true")
+
+
+def test_refused_like_shows_the_reason_at_the_comment(browsing, target, rules):
+    rules(LIKES=True, MODE="members")
+    comment = say(target, "Good", "a")
+    page = browsing()
+    page.expected.append("403")
+    page.goto(URL)
+    page.get_by_role("button", name="Like the comment by Bea").click()
+    expect(page.locator(f"#c-{comment.part} [role=alert]")).to_contain_text("Only members can like comments here.")
+    expect(page.locator(".comment-likes")).to_have_text("")
+
+
+def test_comment_is_liked_without_a_script(browsing, target, rules):
+    rules(LIKES=True)
+    comment = say(target, "Good", "a")
+    page = browsing(java_script_enabled=False)
+    for likes, name in (("1", "Like"), ("", "Remove like")):
+        page.goto(URL)
+        page.get_by_role("button", name="Like the comment by Bea").press("Enter")
+        page.get_by_role("button", name=name, exact=True).press("Enter")
+        expect(page.locator(f"#c-{comment.part} .comment-likes")).to_have_text(likes)

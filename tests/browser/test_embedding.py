@@ -189,3 +189,19 @@ def test_discussion_is_accessible(browsing, other, axe, direction):
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         assert page.evaluate(RUN) == []
+
+
+def test_guest_likes_a_comment_and_takes_it_back(browsing, other, rules):
+    rules(LIKES=True)
+    page = browsing()
+    page.goto(f"{other.url}/posts/7/")
+    post(page, "Good")
+    button = page.get_by_role("button", name="Like")
+    for name, pressed in (("Like 1", "true"), ("Like", "false"), ("Like 1", "true")):
+        button.press("Enter")
+        expect(button).to_have_attribute("aria-pressed", pressed)
+        expect(button).to_have_text(name)
+    page.reload()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    assert page.context.cookies() == []
+    assert list(selectors.likes(target_for(EmbeddedPage.objects.get())).values()) == [1]

@@ -84,12 +84,14 @@
     { query = {}, body = /** @type {any} */ (null), token = "", headers = {} } = {},
   ) => {
     const own = recall("local", "own");
+    const guest = recall("local", "guest-id");
     const response = await fetch(`${api}${path}?${new URLSearchParams(query)}`, {
       method,
       credentials: "omit",
       headers: {
         ...(token ? { Authorization: `Bearer ${token}` } : {}),
         ...(own ? { "Comments-Own": own } : {}),
+        ...(guest ? { "Comments-Guest": guest } : {}),
         ...(body ? { "Content-Type": "application/json" } : {}),
         ...headers,
       },
@@ -246,7 +248,7 @@
 
     /** Return the list item of a comment. */
     comment(comment, names) {
-      const { texts, sender } = this.data;
+      const { texts, sender, discussion } = this.data;
       const part = comment.slug.split("/").at(-1);
       const isPending = comment.state === "pending";
       const item = make("li", { id: `c-${part}`, tabindex: "-1", class: `comment ${comment.state}` });
@@ -274,6 +276,7 @@
       const body = make("div", { class: "text", dir: "auto" }, ...parse(comment.body_html));
       const place = make("div", { class: "form-place" });
       const actions = make("p", { class: "actions" });
+      const status = make("span", { role: "status", class: "error" });
       const open = (options) => {
         const form = this.form({ ...options, close: () => close() });
         const close = () => {
@@ -285,6 +288,7 @@
         /** @type {HTMLElement} */ (form.querySelector("[name=text]")).focus();
       };
       const named = (text) => ({ "aria-label": `${text}: ${author.name}` });
+      if (discussion.likes && !isPending) actions.append(this.likeButton(comment, status));
       if (comment.can_reply && this.data.discussion.open && !this.data.discussion.members_only) {
         const label = fill(texts.replyTo, author.name);
         actions.append(button(texts.reply, () => open({ parent: comment.slug, label }), { "aria-label": label }));
@@ -299,8 +303,40 @@
         }
       }
       const note = sender.is_moderator ? texts.pendingModerator : texts.pending;
-      item.append(meta, ...(isPending ? [make("p", { class: "note" }, note)] : []), body, actions, place);
+      item.append(meta, ...(isPending ? [make("p", { class: "note" }, note)] : []), body, actions, status, place);
       return item;
+    }
+
+    /** Return the button with which readers like a comment. Problems are shown in `status`. */
+    likeButton(comment, status) {
+      const { texts } = this.data;
+      const show = () => {
+        element.ariaPressed = String(comment.liked);
+        element.textContent = comment.likes ? `${texts.like} ${comment.likes.toLocaleString()}` : texts.like;
+        element.ariaLabel = `${element.textContent}: ${comment.author.name}`;
+      };
+      let isBusy = false;
+      const element = button(
+        "",
+        async () => {
+          if (isBusy) return;
+          isBusy = true;
+          status.replaceChildren();
+          try {
+            const body = { page: this.address, liked: !comment.liked };
+            const { guest, ...state } = await this.request("POST", `/comments/${comment.slug}/like`, { body });
+            if (!this.token) store("local", "guest-id", guest);
+            Object.assign(comment, state);
+            show();
+          } catch (error) {
+            status.append(error instanceof Refused ? error.message : texts.failed);
+          }
+          isBusy = false;
+        },
+        { class: "like" },
+      );
+      show();
+      return element;
     }
 
     async remove_(comment) {

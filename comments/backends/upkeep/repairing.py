@@ -134,7 +134,7 @@ class Repairing(Part):
         with no_time_limit():
             form_faults = [Fault(str(target), "form", what, repairable=False) for what in layout.faults(present)]
             tally = self._tally(present)
-        others = (self._claims, self._copies, self._catalogue)
+        others = (self._claims, self._copies, self._catalogue, self._likes)
         return [*form_faults, *tally.faults(document), *(fault for find in others for fault in find(document))]
 
     def _tally(self, copy: Place) -> "Tally":
@@ -169,6 +169,11 @@ class Repairing(Part):
         if behind and current and not current["claims"] and current["version"] == document["version"]:
             yield Fault(str(present.target), "catalogue", f"{behind} comments can't be found by searches and bans")
 
+    def _likes(self, document: Document) -> Iterator[Fault]:
+        target = Target.from_id(document["_id"])
+        if wrong := self.likes.errors(target):
+            yield Fault(str(target), "likes", f"the number of likes is wrong for {len(wrong)} comments")
+
     def _uncatalogued(self, copy: Place) -> Iterator[list[Document]]:
         """Yield batches of the comments that have no entry in the catalogue, or one with a lower revision."""
         layout = self.store.layouts.of(copy)
@@ -196,6 +201,7 @@ class Repairing(Part):
             ({"count", "numbers", "lost"}, lambda: self._recount(target, accept_loss=accept_loss)),
             ({"crowded"}, lambda: self.renumber(target)),
             ({"catalogue"}, lambda: self._catalogue_again(target)),
+            ({"likes"}, lambda: self.likes.repair(target)),
         ]
         return sum(bool(repair()) for repaired_kinds, repair in repairs if kinds & repaired_kinds)
 

@@ -36,7 +36,7 @@ class Command(MongoCommand):
         self.stdout.write(
             self.style.SUCCESS(
                 f"Erased {erased.comments} comments, {erased.ip_hashes} network addresses, "
-                f"{erased.flags} names on flags and {erased.subscriptions} subscriptions."
+                f"{erased.flags} names on flags, {erased.likes} likes and {erased.subscriptions} subscriptions."
             )
         )
         while options["wait"] and maintenance.sweep_erasures():

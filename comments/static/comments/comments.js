@@ -140,10 +140,54 @@
     checkNotify(form);
   });
 
+  // == Likes ==
+
+  // The ids of the comments that the reader likes. Pages don't contain them, because they are cached for all readers.
+  const liked = new Set();
+
+  /** Show whether the reader likes each comment in a place, or that this isn't known yet. */
+  const markLiked = (place) => {
+    for (const button of all(place, ".comment-like button")) {
+      button.ariaPressed = String(liked.has(button.closest(".comment")?.id));
+    }
+  };
+
+  /** Like a comment, or take the like back, without leaving the page. */
+  const like = async (form) => {
+    const button = form.querySelector("button");
+    const comment = form.closest(".comment");
+    if (button.ariaBusy === "true") return;
+    button.ariaBusy = "true";
+    try {
+      const url = `${form.action}?fragment=1`;
+      // The page has no CSRF token, because it is cached for all readers.
+      const body = new FormData((await fetchFragment(url)).querySelector("form") ?? undefined);
+      body.set("liked", liked.has(comment.id) ? "" : "1");
+      const response = await fetch(url, { method: "POST", body });
+      const answer = new DOMParser().parseFromString(await response.text(), "text/html");
+      const state = /** @type {HTMLElement | null} */ (answer.querySelector("form[data-comments-likes]"));
+      if (!state) throw new Error("no fragment");
+      if (state.dataset.commentsLiked) liked.add(comment.id);
+      else liked.delete(comment.id);
+      form.querySelector(".comment-likes").textContent = state.dataset.commentsLikes;
+      form.querySelector(".comment-error")?.remove();
+      const error = answer.querySelector(".comment-error");
+      if (error) form.append(document.adoptNode(error));
+      markLiked(form);
+      button.ariaBusy = null;
+    } catch {
+      form.submit();
+    }
+  };
+
   const fill = async (place) => {
     try {
       const form = await fetchFragment(place.dataset.commentsForm ?? "");
       place.replaceChildren(form);
+      for (const known of all(form, "[data-comments-liked]")) {
+        for (const anchor of known.dataset.commentsLiked?.split(" ") ?? []) liked.add(anchor);
+      }
+      markLiked(document);
       for (const filled of all(form, "form")) prepare(filled);
       for (const own of all(form, "[data-comments-own]")) {
         const actions = document.querySelector(`#${own.dataset.commentsOwn} .comment-actions`);
@@ -239,6 +283,7 @@
       if (!list) throw new Error("no comments");
       near.observe(list);
       old.replaceWith(document.adoptNode(list));
+      markLiked(list);
       if (isStep) {
         history.replaceState({ comments: true }, "");
         history.pushState({ comments: true }, "", url);
@@ -316,6 +361,10 @@
   // Ignore a second submit, whose response would replace the first. Allow it again after 5 seconds, if the first one failed.
   document.addEventListener("submit", (event) => {
     const form = /** @type {HTMLElement} */ (event.target);
+    if (form.classList?.contains("comment-like")) {
+      event.preventDefault();
+      like(form);
+    }
     if (!form.classList?.contains("comment-form")) return;
     remember(form);
     if (form.dataset.sent) event.preventDefault();
@@ -338,6 +387,7 @@
     });
   });
   addEventListener("hashchange", () => reveal());
+  markLiked(document);
   for (const form of all(document, ".comment-form")) prepare(form);
   for (const place of all(document, "[data-comments-form]")) fill(place);
   for (const list of all(document, ".comments")) near.observe(list);

@@ -166,6 +166,7 @@ def test_likes_and_old_permalinks_are_kept(post_page, client, mongo):
     run(comment(1), comment(12, anchor="isso-12", likes=5, dislikes=2, minutes=1))
     stored = mongo["comments.imported"].find_one()
     assert (stored["likes"], stored["dislikes"]) == (5, 2)
+    assert [one.likes for one in selectors.page(post_page).comments] == [0, 5]
     old = reverse("comments-old-permalink", args=[post_page.label, post_page.pk])
     second = list(selectors.iterate(post_page))[1]
     assert client.get(f"{old}?anchor=isso-12")["Location"].endswith(f"#c-{second.part}")

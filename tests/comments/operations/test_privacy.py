@@ -136,7 +136,7 @@ def test_erased_author_leaves_no_trace(seeded, mongo, network):
     call_command("erase_author", "--email", EMAIL, stdout=out)
     end_of_erasures(mongo)
     assert traces(mongo, NAME, EMAIL, TEXT, network) == {}
-    assert out.getvalue() == "Erased 2 comments, 3 network addresses, 1 names on flags and 1 subscriptions.\n"
+    assert out.getvalue() == "Erased 2 comments, 3 network addresses, 1 names on flags, 0 likes and 1 subscriptions.\n"
     assert [c.source for c in selectors.iterate(seeded) if not c.removed] == ["An answer"]
     for one in mongo["comments.ip_hashes"].find():
         assert one["slug"] == list(selectors.iterate(seeded))[-1].slug
@@ -192,6 +192,21 @@ def test_bans_and_decisions_about_a_person_are_exported_and_erased(client, post_
     assert [ban.value for ban in bans.find(limit=9)] == ["a.example"]
     assert [batch.what for batch in batches.find(limit=9)] == [""]
     assert traces(mongo, TEXT, f"account:{ann.pk}") == {}
+
+
+def test_likes_of_an_account_are_exported_and_erased(client, post_page, ann, rules, mongo):
+    rules(LIKES=True)
+    comment = site.post_directly(post_page, "Answer")
+    client.force_login(ann)
+    for reader in (client, Client()):
+        reader.post(site.change_url("like", comment), {"liked": "1"})
+    out = StringIO()
+    call_command("export_author", "--user", "ann", stdout=out, stderr=StringIO())
+    assert [json.loads(line)["slug"] for line in out.getvalue().splitlines() if '"like"' in line] == [comment.slug]
+    assert selectors.likes(post_page) == {comment.slug: 2}
+    call_command("erase_author", "--user", "ann", stdout=StringIO())
+    assert selectors.likes(post_page) == {comment.slug: 1}
+    assert traces(mongo, f"user:{ann.pk}") == {}
 
 
 def test_erasing_an_account_includes_its_email(client, post_page, ann, mongo):

@@ -36,6 +36,8 @@ def discuss(target: Target) -> None:
     gone = services.post(target, author=CommentAuthor("Di"), source="Gone", token="d").comment
     services.remove(target, gone.slug)
     services.edit(target, first.slug, source="One, edited", rev=1, token="e")
+    for who in ("user:1", "guest:2"):
+        backend().likes.add(target, first.slug, who)
 
 
 def exported() -> bytes:
@@ -143,6 +145,24 @@ def test_invalid_restrictions_are_refused(target, restrictions):
     head = json.dumps({"discussion": str(target), "open": True, "restrictions": restrictions}).encode()
     with pytest.raises(transfer.BrokenFile, match="line 1: the restrictions are not valid"):
         transfer.import_([head])
+
+
+def test_imported_likes_are_counted_once(target):
+    discuss(target)
+    lines = exported().splitlines()
+    before = selectors.likes(target)
+    assert list(before.values()) == [2]
+    transfer.import_(lines)
+    assert selectors.likes(target) == before
+
+
+@pytest.mark.parametrize("likes", [-1, True, "3", 1.5, None, 10**18, {"$gt": 0}])
+def test_invalid_number_of_likes_is_refused(target, likes):
+    discuss(target)
+    head, row, *_rest = exported().splitlines()
+    changed = json.dumps({**json.loads(row), "likes": likes}).encode()
+    with pytest.raises(transfer.BrokenFile, match="line 2"):
+        transfer.import_([head, changed])
 
 
 def test_older_comments_are_sorted_into_a_discussion(target):
