@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 
 from marginalia.comments import conf, targets
 from marginalia.comments.backends import bucket_size, layout_classes, may_embed
-from marginalia.comments.posting.policy import Mode
+from marginalia.comments.posting.policy import Mode, ModelPolicy
 from marginalia.comments.posting.tokens import MAX_SENT
 from marginalia.comments.types import Order
 from marginalia.tasks.compat import ImmediateBackend, tasks
@@ -27,7 +27,7 @@ ENTRY = {"LAYOUT", "ORDER", "OPTIONS", "EMBEDDED", "MODE", "TRUST_AFTER", "LIKES
 
 @register(Tags.compatibility)
 def check_comments_setting(**kwargs: Any) -> list[CheckMessage]:
-    """Check the COMMENTS setting and the registered models: E001–E011 and W012."""
+    """Check the COMMENTS setting and the registered models: E001–E011, W012 and E013."""
     return [*_keys(), *_tasks(), *_storage(), *_paths(), *_policies(), *_bounds(), *_embedding(), *_registered()]
 
 
@@ -194,6 +194,13 @@ def _registered() -> Iterator[CheckMessage]:
                 f"{model._meta.label} is registered for comments, but has no get_absolute_url().",
                 hint="Add the method. Comments link to the page of their object.",
                 id="comments.E010",
+            )
+        policy = targets.policy_function(model)
+        for name in policy.missing_fields(model) if isinstance(policy, ModelPolicy) else ():
+            yield Error(
+                f"{type(policy).__name__} uses the field {name!r}, which {model._meta.label} doesn't have.",
+                hint="Set the attribute to the name of a field of the model.",
+                id="comments.E013",
             )
 
 

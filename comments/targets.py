@@ -2,17 +2,20 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db.models import Model
 
+from marginalia.comments import conf
 from marginalia.comments.errors import TargetNotFound
 from marginalia.comments.types import Comment, Target
 
 Visible = Callable[[list[Any]], Iterable[Model]]
-_registered: dict[type[Model], Visible] = {}
+# A function that accepts an object, and returns its `posting.policy.Policy`.
+PolicyFunction = Callable[[Any], Any]
 
 
 class ForeignPages(Protocol):
@@ -25,10 +28,25 @@ class ForeignPages(Protocol):
         """
 
 
-_foreign_pages: dict[type[Model], ForeignPages] = {}
+@dataclass(frozen=True)
+class Registration:
+    """The arguments with which a model was registered. For their meaning, see `register`."""
+
+    visible: Visible
+    at_url: ForeignPages | None = None
+    policy: PolicyFunction | None = None
 
 
-def register(model: type[Model], visible: Visible, *, at_url: ForeignPages | None = None) -> None:
+_registered: dict[type[Model], Registration] = {}
+
+
+def register(
+    model: type[Model],
+    visible: Visible,
+    *,
+    at_url: ForeignPages | None = None,
+    policy: PolicyFunction | None = None,
+) -> None:
     """Allow comments on objects of `model`. Call this function once, in AppConfig.ready.
 
     Args:
@@ -37,15 +55,15 @@ def register(model: type[Model], visible: Visible, *, at_url: ForeignPages | Non
             Comments on other objects are never shown.
         at_url: If the objects represent pages on other sites, a function that finds or creates the object for a URL.
             Imports use it.
+        policy: A function that accepts an object, and returns its policy, for example an instance of a
+            `posting.policy.ModelPolicy` class. None selects the function COMMENTS["POLICY"].
 
     Raises:
         ImproperlyConfigured: `model` is already registered.
     """
     if model in _registered:
         raise ImproperlyConfigured(f"comments.register: {model._meta.label} is already registered.")
-    _registered[model] = visible
-    if at_url:
-        _foreign_pages[model] = at_url
+    _registered[model] = Registration(visible, at_url, policy)
 
 
 def unregister(model: type[Model]) -> None:
@@ -55,7 +73,6 @@ def unregister(model: type[Model]) -> None:
         KeyError: `model` is not registered.
     """
     del _registered[model]
-    _foreign_pages.pop(model, None)
 
 
 def no_authors(obj: Model) -> frozenset[str]:
@@ -78,6 +95,13 @@ class Sections:
 def registered() -> tuple[type[Model], ...]:
     """Return the models whose objects can have comments."""
     return tuple(_registered)
+
+
+def policy_function(model: type[Model]) -> PolicyFunction:
+    """Return the function that returns the policies of a model's objects."""
+    registration = _registered.get(model)
+    function: PolicyFunction = (registration and registration.policy) or conf.load("POLICY")
+    return function
 
 
 def check_registered(label: str) -> None:
@@ -155,7 +179,7 @@ def resolve_many(requested: Iterable[Target]) -> dict[Target, Model]:
     Objects that don't exist or that readers can't see are left out.
     """
     requested = set(requested)
-    objects = (obj for model, keys in _keys(requested).items() for obj in _registered[model](keys))
+    objects = (obj for model, keys in _keys(requested).items() for obj in _registered[model].visible(keys))
     return {target: obj for obj in objects if (target := target_for(obj)) in requested}
 
 
@@ -173,7 +197,7 @@ def at_url(url: str, *, store: bool = False) -> Target | None:
 
     Unless `store` is true, the target's object needn't exist yet.
     """
-    objects = (find(url, store=store) for find in _foreign_pages.values())
+    objects = (entry.at_url(url, store=store) for entry in _registered.values() if entry.at_url)
     return next((target_for(obj) for obj in objects if obj), None)
 
 

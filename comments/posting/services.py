@@ -133,14 +133,14 @@ def may_edit(sender: Sender, obj: Model, comment: Comment | HeldComment) -> bool
 
     Authors can edit their comments for a limited time. Moderators can edit any public comment.
 
-    If all comments have to be approved first (HOLD_ALL), authors can't edit their public comments.
+    If all comments have to be approved first, authors can't edit their public comments.
     """
     if isinstance(comment, Comment):
         if comment.removed:
             return False
         if sender.is_moderator:
             return True
-        if policy.policy_for(obj).mode is Mode.HOLD_ALL:
+        if policy.policy_for(obj).holds_all:
             return False
     return own.may_change(comment, sender.sent, sender.request.user)
 
@@ -354,7 +354,7 @@ def _hold_reasons(sender: Sender, rules: Policy, given: Restrictions, submission
     judgement = spam.judge(submission)
     if judgement.refused:
         raise Refused(judgement.refused.rule, judgement.refused.sentence)
-    if rules.mode is Mode.HOLD_ALL:
+    if rules.holds_all:
         return (*judgement.held_by, "policy: hold-all")
     if given.hold_until and given.hold_until > now():
         return (*judgement.held_by, "discussion: hold")

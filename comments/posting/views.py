@@ -140,7 +140,7 @@ def _form_context(
     request: HttpRequest, target: Target, obj: Model, form: CommentForm, parent: Comment | None
 ) -> dict[str, Any]:
     rules = policy.policy_for(obj)
-    final = rules.mode is Mode.HOLD_ALL and not is_moderator(request.user)
+    final = rules.holds_all and not is_moderator(request.user)
     return {
         "form": form,
         "obj": obj,

@@ -47,7 +47,7 @@ class Subject:
     @cached_property
     def policy(self) -> Any:
         """Return the policy of the object (`posting.policy.Policy`), or None if readers can't see the object."""
-        return conf.load("POLICY")(self.object) if self.object is not None else None
+        return targets.policy_function(type(self.object))(self.object) if self.object is not None else None
 
     @property
     def may_like(self) -> bool:

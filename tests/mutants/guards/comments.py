@@ -139,7 +139,7 @@ MUTANTS = (
     Mutant(
         "visible objects alone are discussed",
         "comments/targets.py::resolve_many",
-        "objects = (obj for model, keys in _keys(requested).items() for obj in _registered[model](keys))",
+        "objects = (obj for model, keys in _keys(requested).items() for obj in _registered[model].visible(keys))",
         "objects = (obj for model, keys in _keys(requested).items() for obj in model._default_manager.filter(pk__in=keys))",
         "tests/comments/test_targets.py::test_hidden_target_returns_404_everywhere",
     ),
