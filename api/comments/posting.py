@@ -119,6 +119,25 @@ def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sen
     return sender_of(request, principal), comment, obj
 
 
+@router.post(
+    f"{COMMENT_PATH}/flag",
+    auth=ANYONE,
+    operation_id="comments_flag",
+    url_name="api-flag",
+    response={204: None},
+    summary="Report a comment to the moderators",
+)
+@refusals.as_problems()
+def flag(request: HttpRequest, node_id: NodeId, slug: CommentSlug) -> HttpResponse:
+    """Report a comment as a visitor or with an account. You can safely send the request again."""
+    principal = principals.current(request)
+    if principal.is_authenticated:
+        principals.require_scope(request, Scope.WRITE)
+    target, _obj = load_target(node_id)
+    services.flag(sender_of(request, principal), selectors.get(target, slug))
+    return HttpResponse(status=204)
+
+
 @router.put(
     f"{COMMENT_PATH}/like",
     auth=ACCOUNTS,

@@ -13,10 +13,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from marginalia.comments import signals
 from marginalia.comments.errors import CommentNotFound
-from marginalia.comments.moderators import is_moderator
-from marginalia.comments.posting import cookie, flags, forms, ip_hash, likes, own, policy, services, spam, tokens
+from marginalia.comments.posting import cookie, forms, likes, own, policy, services, tokens
 from marginalia.comments.posting.cookie import sent_comments
 from marginalia.comments.posting.forms import EditForm
 from marginalia.comments.posting.services import Refused, Sender
@@ -88,13 +86,10 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     if comment.removed:
         raise Http404(_("This comment was removed."))
     if request.method == "POST":
-        key = forms.user_key(request.user)
-        network = ip_hash.key(request)
-        if not is_moderator(request.user) and not spam.may_flag(ip_hash=network, user=key):
-            refused = _("You have reported many comments in a short time. Please wait a few minutes.")
-            return confirmation_page(request, comment, obj, refused, _("Report comment"), status=429)
-        created = flags.flag(comment, f"user:{key}" if key else f"ip_hash:{network}")
-        signals.comment_was_flagged.send(Comment, comment=comment, flag="flag", created=created, request=request)
+        try:
+            services.flag(Sender(request, ()), comment)
+        except Refused as refused:
+            return confirmation_page(request, comment, obj, str(refused.sentence), _("Report comment"), status=429)
         context = {"obj": obj, "comment": comment, "back": _comment_url(comment, obj)}
         return personal(page(request, comment.target, "flagged", context))
     return confirmation_page(request, comment, obj, _("Report this comment to the moderators?"), _("Report comment"))

@@ -177,6 +177,23 @@ def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = 
         signals.comment_was_flagged.send(Comment, comment=removed, flag="removal", created=True, request=sender.request)
 
 
+def flag(sender: Sender, comment: Comment) -> None:
+    """Report a public comment to the moderators. Each reader is counted only once.
+
+    Raises:
+        CommentNotFound: The comment was removed.
+        Refused: The sender has reported many comments in a short time.
+    """
+    if comment.removed:
+        raise CommentNotFound(comment.slug)
+    user = user_key(sender.request.user)
+    network = ip_hash.key(sender.request)
+    if not sender.is_moderator and not spam.may_flag(ip_hash=network, user=user):
+        raise Refused("rate", _("You have reported many comments in a short time. Please wait a few minutes."))
+    created = flags.flag(comment, f"user:{user}" if user else f"ip_hash:{network}")
+    signals.comment_was_flagged.send(Comment, comment=comment, flag="flag", created=created, request=sender.request)
+
+
 def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: str, rev: int, nonce: str) -> None:
     """Replace the text of a comment.
 
