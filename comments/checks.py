@@ -195,7 +195,7 @@ def _registered() -> Iterator[CheckMessage]:
                 hint="Add the method. Comments link to the page of their object.",
                 id="comments.E010",
             )
-        policy = targets.policy_function(model)
+        policy = targets.registered_policy(model)
         for name in policy.missing_fields(model) if isinstance(policy, ModelPolicy) else ():
             yield Error(
                 f"{type(policy).__name__} uses the field {name!r}, which {model._meta.label} doesn't have.",

@@ -35,6 +35,7 @@ class Registration:
     visible: Visible
     at_url: ForeignPages | None = None
     policy: PolicyFunction | None = None
+    form: type[Any] | None = None
 
 
 _registered: dict[type[Model], Registration] = {}
@@ -46,6 +47,7 @@ def register(
     *,
     at_url: ForeignPages | None = None,
     policy: PolicyFunction | None = None,
+    form: type[Any] | None = None,
 ) -> None:
     """Allow comments on objects of `model`. Call this function once, in AppConfig.ready.
 
@@ -57,13 +59,14 @@ def register(
             Imports use it.
         policy: A function that accepts an object, and returns its policy, for example an instance of a
             `posting.policy.ModelPolicy` class. None selects the function COMMENTS["POLICY"].
+        form: A class that is derived from `posting.forms.CommentForm` and adds fields, or None for this class itself.
 
     Raises:
         ImproperlyConfigured: `model` is already registered.
     """
     if model in _registered:
         raise ImproperlyConfigured(f"comments.register: {model._meta.label} is already registered.")
-    _registered[model] = Registration(visible, at_url, policy)
+    _registered[model] = Registration(visible, at_url, policy, form)
 
 
 def unregister(model: type[Model]) -> None:
@@ -97,11 +100,20 @@ def registered() -> tuple[type[Model], ...]:
     return tuple(_registered)
 
 
+def registered_policy(model: type[Model]) -> PolicyFunction | None:
+    """Return the function that a project has registered for the policies of a model's objects, or None."""
+    return _registered[model].policy if model in _registered else None
+
+
 def policy_function(model: type[Model]) -> PolicyFunction:
     """Return the function that returns the policies of a model's objects."""
-    registration = _registered.get(model)
-    function: PolicyFunction = (registration and registration.policy) or conf.load("POLICY")
+    function: PolicyFunction = registered_policy(model) or conf.load("POLICY")
     return function
+
+
+def form_class(label: str) -> type[Any] | None:
+    """Return the form class that is registered for the model `label`, or None if there is none."""
+    return next((entry.form for model, entry in _registered.items() if model._meta.label_lower == label), None)
 
 
 def check_registered(label: str) -> None:

@@ -5,12 +5,12 @@ with the slug of its parent.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
-from typing import TypedDict
+from typing import Any, TypedDict
 
 _WEB_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
@@ -150,6 +150,7 @@ class NewComment:
         posted: The time of the comment, which is set only by imports. None means the current time.
         slug: The slug that the comment had when it was exported, or "". An imported comment keeps this slug, even if
             MAX_DEPTH is now lower.
+        extra: The values of the fields that a project's form adds, in types that JSON has.
     """
 
     author: CommentAuthor
@@ -164,6 +165,7 @@ class NewComment:
     state: State = State.PUBLIC
     slug: str = ""
     text_hash: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ class Comment:
         rev: The revision, which each change increases by one. A change must specify the revision that the user saw.
         text_hash: A keyed hash of the text with which the comment was first sent, or "" for removed and imported
             comments.
+        extra: The values of the fields that a project's form adds, in types that JSON has.
         likes: How many readers like the comment. Only the selectors that return pages read this number.
     """
 
@@ -194,6 +197,7 @@ class Comment:
     rev: int
     edited: datetime | None
     text_hash: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     likes: int = 0
 
     def __str__(self) -> str:
@@ -369,6 +373,7 @@ class HeldComment:
     rev: int = 1
     settled: bool = False
     text_hash: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 class HeldQuery(TypedDict, total=False):

@@ -1,5 +1,6 @@
 """Endpoints for posting, changing and deleting comments. The rules are the same as for comment forms."""
 
+from django.core.exceptions import NON_FIELD_ERRORS
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -24,7 +25,7 @@ from api.rights.principals import ACCOUNTS, ANYONE, Principal
 from api.rights.scopes import Scope
 from marginalia.comments.moderators import is_moderator
 from marginalia.comments.posting import likes, own, services
-from marginalia.comments.posting.forms import CommentForm, EditForm, user_key
+from marginalia.comments.posting.forms import CommentForm, EditForm, form_class, user_key
 from marginalia.comments.posting.services import Refused, Sender
 from marginalia.comments.posting.tokens import FormToken
 from marginalia.comments.posting.views import submission
@@ -60,7 +61,7 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
             errors=[(f"header.{HEADER}", f"This key is too short. Use at least {MIN_VISITOR_KEY} characters.")],
         )
     sender = sender_of(request, principal)
-    form = CommentForm({**data.model_dump(), "token": key}, user=principal)
+    form = form_class(target)({**data.extra, **data.model_dump(exclude={"extra"}), "token": key}, user=principal)
     check_form(form)
     parent = data.parent or ""
     token = FormToken(str(target), parent, nonce_for(target, parent, principal, key), begun=0, user=user_key(principal))
@@ -100,8 +101,15 @@ def check_form(form: CommentForm | EditForm) -> None:
         Problem: 422 with the paths of all invalid fields.
     """
     if not form.is_valid():
-        errors = [(f"body.{name}", message) for name, messages in form.errors.items() for message in messages]
+        errors = [(_path(name), message) for name, messages in form.errors.items() for message in messages]
         raise Problem("invalid", errors=errors)
+
+
+def _path(name: str) -> str:
+    if name == NON_FIELD_ERRORS:
+        return "body"
+    is_own = name in CommentForm.base_fields or name in EditForm.base_fields
+    return f"body.{name}" if is_own else f"body.extra.{name}"
 
 
 def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sender, Comment | HeldComment, Model]:
@@ -205,7 +213,9 @@ def change(
             problem.more["stored"] = presenting.serialize_comments(request, obj, [stored])[0]
         raise problem from refused
     changed = _load_for_change(request, node_id, slug)[1]
-    return presenting.comment_response(request, obj, selectors.with_likes(changed))
+    if isinstance(changed, Comment):
+        changed = selectors.with_likes(changed)
+    return presenting.comment_response(request, obj, changed)
 
 
 @router.delete(

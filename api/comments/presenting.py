@@ -90,6 +90,7 @@ def serialize_comment(request: HttpRequest, comment: Comment | HeldComment, auth
         "author": None if is_removed else _serialize_author(comment.author, authors),
         "body_html": "" if is_removed else comment.html,
         "url": links.origin(request) + reverse("comments-url-redirect", args=arguments),
+        "extra": dict(comment.extra),
         "likes": published.likes if published and not is_removed else 0,
     }
     return data | ({"source": comment.source} if not is_removed and _can_see_source(request, comment) else {})

@@ -1,9 +1,9 @@
 """Schemas of the request and response bodies for discussions."""
 
 from datetime import date, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field, StrictBool, StrictInt
+from pydantic import AwareDatetime, Field, StrictBool, StrictFloat, StrictInt
 
 from api.schemas.shapes import Id, Shape
 from marginalia.comments.types import MAX_SLOW_SECONDS, TermKind
@@ -26,6 +26,10 @@ BanKind = Literal["account", "network", "email", "email-domain", "link-domain", 
 # Maximum text length that the API parses. The site's own limit is lower, and the form enforces it.
 MAX_LENGTH = 200_000
 MAX_DECISIONS = 100
+# Maximum number of values of added form fields, and their maximum length. The site's own limit is lower.
+MAX_EXTRA = 100
+ExtraText = Annotated[str, Field(max_length=MAX_LENGTH)]
+ExtraValue = ExtraText | StrictInt | StrictFloat | StrictBool | Annotated[list[ExtraText], Field(max_length=MAX_EXTRA)]
 
 Slug = Annotated[
     str,
@@ -68,6 +72,7 @@ class Comment(Shape):
     source: str = Field("", description="The text as typed. Only for moderators and the account that wrote it.")
     url: str = Field(description="The permalink.")
     likes: int = Field(description="How many readers like the comment.")
+    extra: dict[str, Any] = Field(description="The values of the fields that the site's own comment form has added.")
 
 
 class CommentOnPage(Comment):
@@ -180,6 +185,9 @@ class NewComment(Shape):
     name: str = Field("", max_length=MAX_LENGTH)
     email: str = Field("", max_length=MAX_LENGTH, description="Never shown to readers.")
     notify: StrictBool = Field(False, description="Send an email when someone replies.")
+    extra: dict[str, ExtraValue] = Field(
+        {}, max_length=MAX_EXTRA, description="Values for the fields that the site's own comment form has added."
+    )
 
 
 class NewText(Shape):

@@ -59,7 +59,7 @@ def post(request: HttpRequest, data: NewEmbeddedComment, key: Key) -> HttpRespon
     address = parse_address(data.page, "body.page")
     sender = embed_sender(request)
     principal = principals.current(request)
-    form = CommentForm({**data.model_dump(exclude={"page", "title"}), "token": key}, user=principal)
+    form = CommentForm({**data.model_dump(exclude={"page", "title", "extra"}), "token": key}, user=principal)
     check_form(form)
     target = address.target
     parent = data.parent or ""

@@ -64,8 +64,12 @@ class Storage:
     bucket: int
 
 
-def author_document(author: CommentAuthor, email: str) -> Document:
-    """Return the document for an author. The fields that only few authors need are left out if they are empty."""
+def author_document(author: CommentAuthor, email: str, extra: Mapping[str, Any]) -> Document:
+    """Return the document for an author. The fields that only few authors need are left out if they are empty.
+
+    The document also contains the values of a project's own form fields, because they are erased, removed and restored
+    together with the author's data.
+    """
     stored: Document = {"id": author.id, "name": author.name, "url": author.url}
     if author.is_moderator:
         stored["moderator"] = True
@@ -73,6 +77,8 @@ def author_document(author: CommentAuthor, email: str) -> Document:
         stored["picture"] = author.picture
     if email:
         stored["email"] = email.lower()  # so that queries by email address are case-insensitive
+    if extra:
+        stored["extra"] = dict(extra)
     return stored
 
 
@@ -92,7 +98,7 @@ def content_document(new: NewComment) -> Document:
     removed = new.state is State.REMOVED
     return {
         "kind": new.kind.value,
-        "author": dict(ERASED) if removed else author_document(new.author, new.email),
+        "author": dict(ERASED) if removed else author_document(new.author, new.email, new.extra),
         "source": "" if removed else new.source,
         "html": "" if removed else new.html,
         "said": "" if removed else new.text_hash,
@@ -149,6 +155,7 @@ def read_comment(target: Target, document: Mapping[str, Any]) -> Comment:
         int(document["rev"]),
         document["edited"],
         document["said"],
+        document["author"].get("extra", {}),
     )
 
 
@@ -289,6 +296,7 @@ def read_held(document: Mapping[str, Any]) -> HeldComment:
         rev=1 + int(document.get("edits", 0)),
         settled=bool(document.get("settled", False)),
         text_hash=document["said"],
+        extra=document["author"].get("extra", {}),
     )
 
 

@@ -17,7 +17,8 @@ from marginalia.mongo.schemas import (
 )
 
 _AUTHOR = document(
-    {"id": optional(TEXT), "name": TEXT, "url": TEXT}, {"email": TEXT, "moderator": BOOLEAN, "picture": TEXT}
+    {"id": optional(TEXT), "name": TEXT, "url": TEXT},
+    {"email": TEXT, "moderator": BOOLEAN, "picture": TEXT, "extra": document({})},
 )
 _PLACED: dict[str, Schema] = {
     "slug": TEXT,

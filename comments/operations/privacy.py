@@ -139,4 +139,5 @@ def _row(item: Comment | HeldComment | ReplacedComment) -> dict[str, Any]:
         "moderator": comment.author.is_moderator,
         **({"picture": comment.author.picture} if comment.author.picture else {}),
         "text": comment.source,
+        **({"extra": dict(comment.extra)} if comment.extra else {}),
     }

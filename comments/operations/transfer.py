@@ -89,7 +89,7 @@ def held_rows(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
     while page := selectors.held(limit=PAGE_SIZE, after=after):
         for held in page:
             context = {"discussion": str(held.target), "reasons": list(held.reasons)}
-            yield {**_queued(held), **context, "email": held.email if addresses else ""}
+            yield {**_queued(held), **_extra(held), **context, "email": held.email if addresses else ""}
         after = page[-1].id
 
 
@@ -280,7 +280,11 @@ def _row(comment: Comment, email: str, likes: int) -> dict[str, Any]:
         "email": email,
         "text": comment.source,
     }
-    return row | ({"likes": likes} if likes else {})
+    return row | _extra(comment) | ({"likes": likes} if likes else {})
+
+
+def _extra(comment: Comment | HeldComment) -> dict[str, Any]:
+    return {"extra": dict(comment.extra)} if comment.extra else {}
 
 
 def _queued(held: HeldComment) -> dict[str, Any]:
@@ -332,6 +336,7 @@ def _comment(row: dict[str, Any], number: int) -> NewComment:
             edited=_moment(row["edited"]) if row["edited"] else None,
             state=State(row["state"]),
             slug=slug,
+            extra=dict(row.get("extra", {})),
         )
     except KeyError as error:
         raise BrokenFile(number, f"{error} is missing") from error

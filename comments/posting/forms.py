@@ -6,9 +6,11 @@ The form's signed token contains the target of the new comment, so the comment c
 from typing import Any
 
 from django import forms
+from django.core.validators import EMPTY_VALUES
+from django.forms.utils import pretty_name
 from django.utils.translation import gettext_lazy as _
 
-from marginalia.comments import conf
+from marginalia.comments import conf, targets
 from marginalia.comments.errors import InvalidComment
 from marginalia.comments.moderators import is_moderator
 from marginalia.comments.posting import preparation
@@ -53,7 +55,11 @@ class TextForm(forms.Form):
 
 
 class CommentForm(TextForm):
-    """The form for a new comment. Logged-in users don't see the fields for the name and the email address."""
+    """The form for a new comment. Logged-in users don't see the fields for the name and the email address.
+
+    To add fields, derive a class and pass it to `comments.register`. The values of the added fields are stored in
+    `Comment.extra`.
+    """
 
     field_order = ("name", "email", "text")
     email_required = _("Enter an email address to be notified of replies.")
@@ -97,6 +103,18 @@ class CommentForm(TextForm):
         if data.get("notify") and "email" not in self.errors and not self.notice_email():
             self.add_error("email" if "email" in self.fields else "notify", self.email_required)
         return data
+
+    def extra_fields(self) -> list[forms.BoundField]:
+        """Return the fields that a derived class has added."""
+        return [self[name] for name in self.fields if name not in CommentForm.base_fields]
+
+    def extra(self) -> dict[str, Any]:
+        """Return the values of the added fields that aren't empty.
+
+        Override this method if a value is of a type that `DjangoJSONEncoder` can't encode, such as a model instance.
+        """
+        values = {bound.name: self.cleaned_data.get(bound.name) for bound in self.extra_fields()}
+        return {name: value for name, value in values.items() if value not in EMPTY_VALUES}
 
     def focus_first_error(self) -> None:
         """Give the focus to the first field with an error."""
@@ -150,10 +168,29 @@ class EditForm(TextForm):
         return EditForm(initial={"text": self.data["text"], "rev": rev, "nonce": preparation.new_token()})
 
 
+def form_class(target: Target) -> type[CommentForm]:
+    """Return the class of the forms for new comments on a target."""
+    return targets.form_class(target.label) or CommentForm
+
+
+def extra_items(comment: Comment | HeldComment) -> list[tuple[str, str]]:
+    """Return the label and the value of each added field of a comment, as text."""
+    fields = form_class(comment.target).base_fields
+    return [(_label(name, fields.get(name)), _text(value)) for name, value in comment.extra.items()]
+
+
+def _label(name: str, field: forms.Field | None) -> str:
+    return str(field.label if field and field.label else pretty_name(name))
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def blank_form(target: Target, user: Any = None, parent: str = "") -> CommentForm:
     """Return an empty form for a new comment, with a new token."""
     token = FormToken.new(target, parent, user_key(user))
-    return CommentForm(initial={"token": token.signed()}, user=user, auto_id="comment-%s")
+    return form_class(target)(initial={"token": token.signed()}, user=user, auto_id="comment-%s")
 
 
 def parse_revision(text: str) -> int:

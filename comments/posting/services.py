@@ -315,7 +315,7 @@ def find_earlier(submission: Submission) -> PostResult | None:
         return None
     if first := posted.comment or posted.held:
         try:
-            preparation.check_same_text(first, submission.token.nonce, submission.source)
+            preparation.check_same_text(first, submission.token.nonce, submission.source, submission.extra)
         except TokenUsed as error:
             # Undo the counts for this text, so that the author can send it with another form.
             spam.uncount(submission, rate=False)
@@ -402,6 +402,7 @@ def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...
             token=token.nonce,
             parent=token.parent,
             email=submission.email,
+            extra=submission.extra,
         )
     except CommentError as error:
         raise Refused.from_error(error) from error
@@ -455,7 +456,7 @@ def _check_posted(posted: PostResult, new: NewComment) -> PostResult:
         TokenUsed: The token was already used with different text.
     """
     if stored := posted.comment or posted.held:
-        preparation.check_same_text(stored, new.token, new.source)
+        preparation.check_same_text(stored, new.token, new.source, new.extra)
     return posted
 
 

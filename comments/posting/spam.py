@@ -7,9 +7,10 @@ class derived from SpamRule. Projects can add their own rules.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from django.utils.crypto import salted_hmac
 from django.utils.functional import Promise
@@ -42,6 +43,7 @@ class Submission:
         user_agent: The name of the sender's browser, which is never stored.
         networks: Keyed hashes of the sender's networks that can be banned.
         own_email: The email address of the account, or the entered one.
+        extra: The values of the fields that a project's form adds.
     """
 
     token: FormToken
@@ -57,6 +59,7 @@ class Submission:
     user_agent: str = ""
     networks: tuple[str, ...] = ()
     own_email: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @cached_property
     def html(self) -> str:

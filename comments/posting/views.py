@@ -61,7 +61,7 @@ def post(request: HttpRequest) -> HttpResponse:
             request,
             _("This form is invalid, so your comment wasn't saved. Reload the page and send it again. Your text:"),
         )
-    form = CommentForm(request.POST, user=request.user, auto_id="comment-%s")
+    form = forms.form_class(token.target)(request.POST, user=request.user, auto_id="comment-%s")
     try:
         obj = targets.resolve(token.target)
         _check_sender(request, token)
@@ -95,6 +95,7 @@ def submission(request: HttpRequest, token: FormToken, form: CommentForm) -> Sub
         notify=form.notice_email() if data["notify"] else "",
         networks=ip_hash.networks(request),
         own_email=form.notice_email(),
+        extra=form.extra(),
     )
 
 

@@ -238,6 +238,12 @@ def get_comment_permalink(comment: Any, order: str = "") -> str:
 
 
 @register.simple_tag
+def get_comment_extra(comment: Any) -> list[tuple[str, str]]:
+    """Return the label and the value of each field that the project's form has added to a comment."""
+    return forms.extra_items(comment)
+
+
+@register.simple_tag
 def comment_form_target() -> str:
     """Return the URL to which comment forms are submitted."""
     return reverse("comments-post-comment")

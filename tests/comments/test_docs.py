@@ -32,7 +32,10 @@ def post(request, rules) -> Node | Photo:
 
 @pytest.mark.parametrize(("name", "source", "expected"), EXAMPLES, ids=[name for name, *_ in EXAMPLES])
 def test_example_prints_the_documented_output(post, ann: User, name, source, expected):
-    first = services.post(post, author=CommentAuthor("Ann", id=str(ann.pk)), source="First!", token="a").comment
+    first = services.post(
+        post, author=CommentAuthor("Ann", id=str(ann.pk)), source="First!", token="a", extra={"rating": 5}
+    )
+    first = first.comment
     services.post(post, author=CommentAuthor("Bob"), source="I *agree*.", token="b", parent=first.slug)
     context = {"post": post, "posts": [post], "pk": str(post.pk), "user": ann, "comment": first}
     context["request"] = RequestFactory().get(post.get_absolute_url())

@@ -132,7 +132,7 @@ MUTANTS = (
     Mutant(
         "text in the token of a post",
         "comments/posting/preparation.py::check_same_text",
-        "if stored.text_hash and stored.text_hash != hash_text(token, source):",
+        "if stored.text_hash and stored.text_hash != hash_text(token, source, extra):",
         "if False:",
         "tests/comments/posting/test_tokens.py::test_one_token_with_two_texts_posts_the_first",
     ),
