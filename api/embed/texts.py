@@ -19,6 +19,8 @@ def texts() -> dict[str, str]:
         "emailHelp": _("Optional. Your email address is never shown."),
         "failed": _("The site can't be reached. Your text is still here. Please try again."),
         "heading": _("Write a comment"),
+        "hide": _("Hide"),
+        "hideQuestion": _("Hide this comment?"),
         "like": _("Like"),
         "login": _("Log in to comment."),
         "moderator": _("Moderator"),

@@ -162,7 +162,7 @@ def test_moderator_signed_on_by_the_other_site_approves_and_deletes(browsing, ot
     expect(moderator.locator(".comment:focus .badge")).to_have_text("Moderator")
     expect(moderator.locator(".comment:focus .picture")).to_have_attribute("src", picture)
     moderator.once("dialog", lambda dialog: dialog.accept())
-    moderator.get_by_role("button", name="Delete: Ann").click()
+    moderator.get_by_role("button", name="Hide: Ann").click()
     expect(moderator.get_by_text("Please let me in")).to_have_count(0)
     assert moderator.context.cookies() == []
     other.attributes = f' token="{token(sub="7", name="Mona", exp=1)}"'

@@ -294,13 +294,14 @@
         actions.append(button(texts.reply, () => open({ parent: comment.slug, label }), { "aria-label": label }));
       }
       if (comment.can_edit) actions.append(button(texts.edit, () => open({ edited: comment }), named(texts.edit)));
-      if (comment.can_delete) {
-        actions.append(button(texts.delete, () => this.remove_(comment), named(texts.delete)));
-      }
       if (isPending && sender.is_moderator) {
         for (const action of ["approve", "reject"]) {
           actions.append(button(texts[action], () => this.decide(comment, action), named(texts[action])));
         }
+      } else if (comment.can_delete) {
+        // One request for both: moderators hide comments, and authors delete their own.
+        const text = sender.is_moderator ? texts.hide : texts.delete;
+        actions.append(button(text, () => this.remove_(comment), named(text)));
       }
       const note = sender.is_moderator ? texts.pendingModerator : texts.pending;
       item.append(meta, ...(isPending ? [make("p", { class: "note" }, note)] : []), body, actions, status, place);
@@ -340,7 +341,8 @@
     }
 
     async remove_(comment) {
-      if (confirm(this.data.texts.deleteQuestion)) {
+      const { sender, texts } = this.data;
+      if (confirm(sender.is_moderator ? texts.hideQuestion : texts.deleteQuestion)) {
         await this.act(() =>
           this.request("DELETE", `/comments/${comment.slug}`, {
             query: { page: this.address },
