@@ -111,12 +111,8 @@ def _comments() -> Iterator[Card]:
         yield Card(_("Pending comments"), format_count(waiting_count, pending.MAX_COUNTED - 1), url, text)
     if flagged := counts["flagged"]:
         url = reverse("admin:marginalia_comments_moderation_published")
-        yield Card(
-            _("Flagged comments"),
-            format_count(flagged, pending.MAX_COUNTED - 1),
-            url,
-            _("Readers reported these comments."),
-        )
+        text = _("Readers reported these comments.")
+        yield Card(_("Reported comments"), format_count(flagged, pending.MAX_COUNTED - 1), url, text)
 
 
 def _pages(user: Any, moment: datetime) -> Iterator[Card]:

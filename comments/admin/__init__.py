@@ -1,4 +1,4 @@
-"""Admin pages for comments: the moderation queue, flagged comments, and individual comments with their history.
+"""Admin pages for comments: the moderation queue, reported comments, and individual comments with their history.
 
 These pages read comments through the backend, not through the ORM.
 """
@@ -157,9 +157,9 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
             request.session["comments_undo"] = list(decisions.done) if action != "wait" else None
 
     def published(self, request: HttpRequest) -> HttpResponse:
-        """Show flagged comments and the newest comments.
+        """Show reported comments and the newest comments.
 
-        On POST, delete the flags of comments that have been removed or no longer exist.
+        On POST, delete the reports of comments that have been removed or no longer exist.
         """
         flagged = []
         gone = []
@@ -182,7 +182,7 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
         return self._page(request, "published", _("Published comments"), **context)
 
     def comment(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-        """Show a comment and its history. On POST, change the comment or its flags."""
+        """Show a comment and its history. On POST, change the comment or dismiss its reports."""
         target = Target(label, pk)
         comment = selectors.get(target, slug)
         is_reshown = forms.RESHOW in request.POST

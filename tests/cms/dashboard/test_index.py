@@ -152,7 +152,7 @@ def test_moderators_see_the_oldest_held_comments(person):
 @pytest.mark.parametrize(
     ("group", "labels"),
     [
-        ("Moderators", {"Pending comments", "Flagged comments"}),
+        ("Moderators", {"Pending comments", "Reported comments"}),
         ("Editors", {"Drafts", "Unpublished changes", "Scheduled", "Expiring this week"}),
     ],
 )

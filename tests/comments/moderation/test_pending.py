@@ -335,9 +335,9 @@ def test_flagged_comment_is_listed_until_settled(staff, post_page):
     comment = services.post(post_page, author=CommentAuthor("Ann"), source="Rude words", token="a").comment
     flags.flag(comment, "ip_hash:x")
     page = reverse("admin:marginalia_comments_moderation_published")
-    assert "Flagged by readers" in staff.get(page).content.decode()
+    assert "Reported by readers" in staff.get(page).content.decode()
     staff.post(comment_url(comment), {"settle": "1"})
-    assert "Flagged by readers" not in staff.get(page).content.decode()
+    assert "Reported by readers" not in staff.get(page).content.decode()
 
 
 def test_flags_of_deleted_comments_are_deleted(staff, post_page, commands):
@@ -349,7 +349,7 @@ def test_flags_of_deleted_comments_are_deleted(staff, post_page, commands):
     services.remove(post_page, removed.slug)
     page = reverse("admin:marginalia_comments_moderation_published")
     with commands.recorded():
-        assert "2 flagged comments no longer exist." in staff.get(page).content.decode()
+        assert "2 reported comments no longer exist." in staff.get(page).content.decode()
     assert commands.written == set()
     assert "gone" not in staff.post(page, follow=True).content.decode()
     assert [flag.slug for flag in flags.list_flagged()] == [comment.slug]
