@@ -86,50 +86,53 @@ class Importer:
                 yield running.popleft().result()
 
     def _import(self, target: Target, *, dry_run: bool, step: Callable[[], object]) -> Report:
-        report = Report(discussions=1)
-        # The slug of each comment, so that replies find it. A comment that isn't public has the slug of its nearest
-        # public ancestor, or "".
-        slug_by_id: dict[str, str] = {}
-        # The comments for the moderation queue, each with the slug of its parent.
-        queued: list[tuple[SourceComment, str]] = []
+        progress = _Progress()
+        report = progress.report
         if not dry_run:
             for url in self.staging.foreign_urls(target):
                 targets.at_url(url, store=True)
         before = backend().discussion(target)
+        # If there are active writers, an earlier import may have been interrupted within a batch, so all batches are
+        # imported again.
+        may_skip = before.begun and not before.writing
         for comments in self.staging.batches(target):
-            # A batch that an earlier import has stored isn't rendered again. If there are active writers, the earlier
-            # import may have been interrupted within a batch, so all batches are imported again.
-            is_stored = before.begun and not before.writing and self._are_stored(target, comments, slug_by_id)
-            new = list[NewComment]()
-            olds = list[ImportedId]()
-            likes = dict[str, int]()
-            for comment in comments:
-                step()
-                report.found[comment.state] += 1
-                parent = slug_by_id[comment.id] = slug_by_id.get(comment.parent, "")
-                if comment.is_queued:
-                    queued.append((comment, parent))
-                    continue
-                if not is_stored:
-                    if (prepared := self._prepared(comment, parent, report)) is None:
-                        continue
-                    new.append(prepared)
-                slug = slug_by_id[comment.id] = self._slug(comment, parent)
-                likes[slug] = comment.likes
-                if comment.anchor:
-                    olds.append(ImportedId(slug, comment.anchor, comment.likes, comment.dislikes))
+            is_stored = may_skip and self._are_stored(target, comments, progress.slug_by_id)
+            batch = self._read(comments, progress, step, is_stored=is_stored)
             if not dry_run:
-                report.new[SourceState.PUBLIC] += backend().import_(target, new, renumber=False)
-                backend().imported.record(target, olds)
-                importing.import_likes(target, likes)
+                report.new[SourceState.PUBLIC] += _store(target, batch)
         if not dry_run:
             backend().import_(target, ())  # renumbers the discussion
-        for comment, parent in queued:
+        for comment, parent in progress.queued:
             if dry_run:
                 self._prepared(comment, parent, report)
             else:
                 self._hold(target, comment, parent, report)
         return report
+
+    def _read(
+        self, comments: Iterable[SourceComment], progress: "_Progress", step: Callable[[], object], *, is_stored: bool
+    ) -> "_Batch":
+        """Return what is to be stored for the public comments of a batch, and note the other comments in `progress`.
+
+        If `is_stored` is true, an earlier import has stored the comments, so their texts aren't rendered again.
+        """
+        batch = _Batch()
+        for comment in comments:
+            step()
+            progress.report.found[comment.state] += 1
+            parent = progress.slug_by_id[comment.id] = progress.slug_by_id.get(comment.parent, "")
+            if comment.is_queued:
+                progress.queued.append((comment, parent))
+                continue
+            if not is_stored:
+                if (new := self._prepared(comment, parent, progress.report)) is None:
+                    continue
+                batch.new.append(new)
+            slug = progress.slug_by_id[comment.id] = self._slug(comment, parent)
+            batch.likes[slug] = comment.likes
+            if comment.anchor:
+                batch.old_ids.append(ImportedId(slug, comment.anchor, comment.likes, comment.dislikes))
+        return batch
 
     def _are_stored(self, target: Target, comments: Iterable[SourceComment], slug_by_id: dict[str, str]) -> bool:
         """Return whether all public comments of a batch are stored. It is False if any of them can't be stored."""
@@ -199,3 +202,36 @@ class Importer:
             keys = [str(user.pk) for user in found]
             self._accounts[email] = keys[0] if len(keys) == 1 else ""
         return self._accounts[email]
+
+
+@dataclass
+class _Progress:
+    """The state of the import of one discussion.
+
+    Attributes:
+        report: The report about the discussion.
+        slug_by_id: The slug of each comment, so that replies find it. A comment that isn't public has the slug of its
+            nearest public ancestor, or "".
+        queued: The comments for the moderation queue, each with the slug of its parent.
+    """
+
+    report: Report = field(default_factory=lambda: Report(discussions=1))
+    slug_by_id: dict[str, str] = field(default_factory=dict)
+    queued: list[tuple[SourceComment, str]] = field(default_factory=list)
+
+
+@dataclass
+class _Batch:
+    """What is stored for a batch: new comments, the old ids of its public comments, and their likes by slug."""
+
+    new: list[NewComment] = field(default_factory=list)
+    old_ids: list[ImportedId] = field(default_factory=list)
+    likes: dict[str, int] = field(default_factory=dict)
+
+
+def _store(target: Target, batch: _Batch) -> int:
+    """Store a batch, and return the number of new comments. The caller has to renumber the discussion."""
+    new = backend().import_(target, batch.new, renumber=False)
+    backend().imported.record(target, batch.old_ids)
+    importing.import_likes(target, batch.likes)
+    return new
