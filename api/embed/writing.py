@@ -107,9 +107,7 @@ def like(request: HttpRequest, slug: CommentSlug, data: EmbeddedLike) -> HttpRes
     sender = embed_sender(request)
     address = parse_address(data.page, "body.page")
     comment = selectors.get(address.target, slug)
-    guest = embed_guest(request)
-    if not tokens.read_guest(guest):
-        guest = tokens.new_guest()
+    guest = tokens.guest_or_new(embed_guest(request))
     who = likes.reader(request.user, guest)
     likes.set_like(sender, pages.get(address), comment, who, liked=data.liked)
     changed = selectors.with_likes(comment)

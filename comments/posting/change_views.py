@@ -104,11 +104,9 @@ def like(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     comment, obj = get_comment_or_404(label, pk, slug)
     if comment.removed or not policy.policy_for(obj).likes:
         raise Http404(_("This comment can't be liked."))
-    guest = cookie.guest(request)
     if request.method != "POST":
-        return _like_page(request, comment, obj, likes.reader(request.user, guest))
-    if not tokens.read_guest(guest):
-        guest = tokens.new_guest()
+        return _like_page(request, comment, obj, likes.reader(request.user, cookie.guest(request)))
+    guest = tokens.guest_or_new(cookie.guest(request))
     who = likes.reader(request.user, guest)
     try:
         likes.set_like(Sender(request, ()), obj, comment, who, liked=request.POST.get("liked") == "1")

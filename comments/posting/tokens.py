@@ -134,9 +134,9 @@ def sign_sent(sent: Iterable[SentComment]) -> str:
     return signing.dumps(entries[:MAX_SENT], salt=OWN_SALT, compress=True)
 
 
-def new_guest() -> str:
-    """Return a signed id for a browser whose reader has no account. The id says nothing about the reader."""
-    return signing.dumps(preparation.new_token(), salt=GUEST_SALT)
+def guest_or_new(signed: str) -> str:
+    """Return the signed id of a guest or, if it wasn't signed by this site, a new one. The id is random."""
+    return signed if read_guest(signed) else signing.dumps(preparation.new_token(), salt=GUEST_SALT)
 
 
 def read_guest(signed: str) -> str:
