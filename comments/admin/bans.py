@@ -36,6 +36,12 @@ DURATIONS = (
 )
 
 
+def describe_term(term: str) -> str:
+    """Return the kind and the value of a term in its text form, for moderators, or "" if it isn't a term."""
+    kind, _colon, value = term.partition(":")
+    return f"{LABELS[TermKind(kind)]}: {bans.describe(Term(TermKind(kind), value))}" if kind in LABELS else ""
+
+
 class BanForm(forms.Form):
     """The form for a new ban. If it is valid, `term` is what is banned."""
 

@@ -10,11 +10,11 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from marginalia.comments.admin.bans import LABELS
+from marginalia.comments.admin.bans import describe_term
 from marginalia.comments.errors import InvalidBan
 from marginalia.comments.moderation import bans, batches
 from marginalia.comments.posting.services import Sender
-from marginalia.comments.types import Batch, BatchState, Target, TermKind, Verdict
+from marginalia.comments.types import Batch, BatchState, Target, Verdict
 
 PAGE_SIZE = 50
 VERDICTS = {Verdict.SPAM.value: Verdict.SPAM, Verdict.REJECTED.value: Verdict.REJECTED}
@@ -91,12 +91,7 @@ def _row(batch: Batch) -> dict[str, Any]:
 
 def _describe(what: str) -> str:
     """Return what the comments of a decision have in common, for moderators."""
-    kind, _colon, value = what.partition(":")
-    if kind == TEXT:
-        return _("Similar text")
-    if kind in LABELS:
-        return f"{LABELS[TermKind(kind)]}: {bans.describe(bans.Term(TermKind(kind), value))}"
-    return _("Selected comments")
+    return _("Similar text") if what == TEXT else describe_term(what) or _("Selected comments")
 
 
 def _parse_term(by: str) -> bans.Term:
@@ -113,7 +108,7 @@ def _likeness(likeness: batches.Likeness, target: Target, slug: str) -> dict[str
     search = {"like": f"{target} {slug}"} if term is None else {"term": str(term)}
     return {
         "by": str(term) if term else TEXT,
-        "name": f"{LABELS[term.kind]}: {bans.describe(term)}" if term else _("Similar text"),
+        "name": describe_term(str(term)) if term else _("Similar text"),
         "counted": likeness.counted,
         "search": reverse("admin:marginalia_comments_moderation_search") + "?" + urlencode(search),
         "ban": reverse("admin:marginalia_comments_moderation_ban")

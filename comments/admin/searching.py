@@ -10,13 +10,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from marginalia.comments.admin.bans import LABELS
+from marginalia.comments.admin.bans import describe_term
 from marginalia.comments.admin.batches import batch_url
 from marginalia.comments.errors import CommentError
-from marginalia.comments.moderation import actions, bans, batches, searches
+from marginalia.comments.moderation import actions, batches, searches
 from marginalia.comments.moderation.search_form import STATE_LABELS, SearchForm
 from marginalia.comments.posting.services import Sender
-from marginalia.comments.types import Selection, Target, TermKind, Verdict
+from marginalia.comments.types import Selection, Target, Verdict
 
 PAGE_SIZE = 50
 
@@ -91,8 +91,7 @@ def _describe(form: SearchForm) -> str:
     """Return what a link to the search asked for, or ""."""
     if form.cleaned_data["like"]:
         return _("Similar text")
-    kind, _colon, value = form.cleaned_data["term"].partition(":")
-    return f"{LABELS[TermKind(kind)]}: {bans.describe(bans.Term(TermKind(kind), value))}" if kind else ""
+    return describe_term(form.cleaned_data["term"])
 
 
 def _row(hit: searches.Hit) -> dict[str, Any]:
