@@ -281,7 +281,7 @@ class Import:
         return ImportResult(Outcome.NEW, label)
 
     def _embedded_page(self, record: dict[str, Any]) -> ImportResult:
-        label = f"the page {record['page']}"[:200]
+        label = (_("the page %(name)s") % {"name": record["page"]})[:200]
         try:
             address = PageAddress.parse(record["page"])
         except InvalidAddress as error:
