@@ -108,7 +108,7 @@ class AccountAdmin(UserAdmin):
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Propose the role that most invited people get."""
-        return {"groups": Group.objects.filter(name=roles.MOST_COMMON), **super().get_changeform_initial_data(request)}
+        return {"groups": Group.objects.filter(name=roles.PROPOSED), **super().get_changeform_initial_data(request)}
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None) -> Any:
         """Invite a person."""

@@ -62,28 +62,25 @@ def policy(obj: Any) -> Policy:
     """Return an object's comment policy.
 
     The comment mode comes from the node, from its type, from the nearest section that sets a mode, or from the site
-    settings, in this order. So does the number of comments after which writers are trusted, except for the type.
+    settings, in this order. The number of comments after which writers are trusted comes from the node, from the
+    nearest section that sets a number, or from the site settings.
     """
     settings = stored_site.current().settings
     mode, trust_after, published = settings.comment_policy, settings.comments_trust_after, None
     if isinstance(obj, BaseNode):
         published = obj.metadata.published
-        ancestors = tree.current().ancestors(obj.metadata.parent_id) or []
-        mode = _comment_mode(obj, ancestors[::-1]) or mode
-        own_number = getattr(obj.metadata.detail, "trust_after", None)
-        numbers = (own_number, *(section.trust_after for section in reversed(ancestors)))
+        nearest_first = (tree.current().ancestors(obj.metadata.parent_id) or [])[::-1]
+        mode = _comment_mode(obj, nearest_first) or mode
+        numbers = (getattr(obj.metadata.detail, "trust_after", None), *(s.trust_after for s in nearest_first))
         trust_after = next((number for number in numbers if number is not None), trust_after)
     closes = closing_time(published, settings.comments_close_after_days)
     return Policy(Mode(mode), closes, trust_after=trust_after, likes=settings.comment_likes)
 
 
-def _comment_mode(node: BaseNode, ancestors: Sequence[SectionEntry]) -> str:
-    """Return the comment mode of the node or, if it has none, of its nearest ancestor with a mode, or "".
-
-    The nearest ancestor comes first.
-    """
+def _comment_mode(node: BaseNode, nearest_first: Sequence[SectionEntry]) -> str:
+    """Return the comment mode of the node or, if it has none, of its nearest section with a mode, or ""."""
     own_mode = node.metadata.detail.comments if node.metadata.detail else ""
-    levels = ((own_mode, node.content_type), *((section.comments, section.content_type) for section in ancestors))
+    levels = ((own_mode, node.content_type), *((section.comments, section.content_type) for section in nearest_first))
     return next((mode for chosen, type in levels for mode in (chosen, type.comment_policy) if mode in tuple(Mode)), "")
 
 

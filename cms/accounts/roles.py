@@ -17,8 +17,8 @@ ROLES = {
         "Do everything, including changing the settings, assigning roles and deleting content permanently."
     ),
 }
-# The role that invitations propose. It has the fewest permissions.
-MOST_COMMON = "Authors"
+# The role that invitations propose, because most people write.
+PROPOSED = "Authors"
 
 
 def describe_group(group_name: str) -> str:

@@ -31,9 +31,10 @@ def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
     version = ObjectId()
     tag_versions = {f"tags.{slot}": version for slot in slots(tags)}
     renewed = {**dict.fromkeys(VERSION_KEYS[scope:], version), **tag_versions}
-    initial = {**dict.fromkeys(VERSION_KEYS[:scope], version), "tree": 0, "nonce": ObjectId()} | (
-        {} if tag_versions else {"tags": {}}
-    )
+    initial: dict[str, Any] = {**dict.fromkeys(VERSION_KEYS[:scope], version), "tree": 0, "nonce": ObjectId()}
+    if not tag_versions:
+        # MongoDB refuses to set `tags` together with a field in it.
+        initial["tags"] = {}
     database()[SITE].update_one({"_id": SITE_ID}, {"$set": renewed, "$setOnInsert": initial}, upsert=True)
     stored_site.forget()
 
