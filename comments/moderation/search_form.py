@@ -134,7 +134,7 @@ def _registered() -> list[Any]:
 
 
 def _author_terms(typed: str) -> tuple[str, ...]:
-    """Return the term for a name, an email address, or the user name of an account."""
+    """Return the term for an email address or a name, or nothing if no author was typed."""
     if not typed.strip():
         return ()
     if "@" in typed:

@@ -57,8 +57,7 @@ DECISIONS: dict[str, tuple[Promise, Promise]] = {
     "pin": (gettext_lazy("Show this comment above all others?"), gettext_lazy("Pin")),
     "unpin": (gettext_lazy("Unpin this comment?"), gettext_lazy("Unpin")),
 }
-
-
+# The decisions after which readers no longer see the comment.
 HIDING = ("hide", "spam")
 
 

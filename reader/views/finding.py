@@ -71,10 +71,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _last_part(path: str) -> str:
-    """Return the last part of a path, or "" if readers don't request such paths.
+    """Return the last part of a path, without ".html" and ".htm", with which pages of many old sites end.
 
-    This is the case for file names, email addresses and parameters, which could be secrets. Pages of many old sites
-    end with ".html".
+    Return "" for file names, because readers don't request files, and for email addresses and parameters, because they
+    could be secrets.
     """
     last = path.rstrip("/").rsplit("/", 1)[-1][:MAX_PATH_LENGTH]
     last = re.sub(r"\.html?$", "", last)
@@ -82,7 +82,7 @@ def _last_part(path: str) -> str:
 
 
 def _words_in(last: str) -> list[str]:
-    """Return the words in the last part of a path. Letters, numbers, and words with digits, such as keys, are ignored."""
+    """Return the words in the last part of a path. Single letters and words with digits, such as keys, are ignored."""
     words = re.split(r"[^\w'’]+|_", last)
     return [word for word in words if _is_searched(word)][:MAX_WORDS]
 
