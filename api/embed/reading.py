@@ -55,7 +55,7 @@ def comments(request: HttpRequest, page: Address, cursor: Cursor = "", anchor: A
             "texts": texts(),
         },
     )
-    # The response depends on the header Comments-Own, which isn't part of a cache's key.
+    # The response depends on the headers Comments-Own and Comments-Guest, which aren't part of a cache's key.
     response["Cache-Control"] = "private, no-cache"
     return response
 

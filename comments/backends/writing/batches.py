@@ -139,9 +139,7 @@ class Batches(Pending, Bulk, Searching):
             BatchState.MARKING: self._mark,
             BatchState.HIDING: self._hide,
             BatchState.APPROVING: self._approve_marked,
-            BatchState.UNDOING: self._withdraw_approvals
-            if document["verdict"] == Verdict.APPROVED.value
-            else self._restore,
+            BatchState.UNDOING: self._withdraw_approvals if _is_approval(document) else self._restore,
         }
         return steps[BatchState(document["state"])](document, reported)
 
@@ -150,7 +148,7 @@ class Batches(Pending, Bulk, Searching):
         # Comments that arrive later aren't part of the decision.
         query = {"$and": [self.select(_selection(document["selection"])), {"posted": {"$lte": document["created"]}}]}
         waiting = {**query, "state": Verdict.WAITING.value, "settled": {"$ne": True}}
-        if document["verdict"] == Verdict.APPROVED.value:
+        if _is_approval(document):
             self.store.pending.update_many(waiting, {"$set": {"batch": key}})
             total = self.store.pending.count_documents({"batch": key})
             return {"$set": {"state": BatchState.APPROVING.value, "total": total}, "$unset": {"selection": ""}}
@@ -255,34 +253,39 @@ class Batches(Pending, Bulk, Searching):
         return changed, skipped
 
     def _read(self, document: Mapping[str, Any]) -> Batch:
-        key = document["_id"]
-        state = BatchState(document["state"])
-        left = 0
-        if state is BatchState.HIDING:
-            left = self.store.catalogue.stored.count_documents({"batch": key, "state": State.PUBLIC.value})
-        elif state is BatchState.APPROVING:
-            left = self.store.pending.count_documents({"batch": key, "state": Verdict.WAITING.value})
-        elif state is BatchState.UNDOING:
-            stored = (
-                self.store.pending if document["verdict"] == Verdict.APPROVED.value else self.store.catalogue.stored
-            )
-            left = stored.count_documents({"batch": key})
         return Batch(
-            str(key),
+            str(document["_id"]),
             document["by"],
             document["created"],
             Verdict(document["verdict"]),
             document["what"],
-            state,
+            BatchState(document["state"]),
             int(document["total"]),
-            left,
+            self._count_left(document),
             int(document["skipped"]),
             int(document["restored"]),
         )
 
+    def _count_left(self, document: Mapping[str, Any]) -> int:
+        """Return how many comments are still to be changed."""
+        pending, catalogue = self.store.pending, self.store.catalogue.stored
+        marked = {"batch": document["_id"]}
+        match BatchState(document["state"]):
+            case BatchState.HIDING:
+                return catalogue.count_documents({**marked, "state": State.PUBLIC.value})
+            case BatchState.APPROVING:
+                return pending.count_documents({**marked, "state": Verdict.WAITING.value})
+            case BatchState.UNDOING:
+                return (pending if _is_approval(document) else catalogue).count_documents(marked)
+        return 0
+
 
 def _id(batch_id: str) -> Document:
     return {"_id": ObjectId(batch_id) if ObjectId.is_valid(batch_id) else batch_id}
+
+
+def _is_approval(document: Mapping[str, Any]) -> bool:
+    return bool(document["verdict"] == Verdict.APPROVED.value)
 
 
 def _lease(by: ObjectId) -> Document:
