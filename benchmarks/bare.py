@@ -40,7 +40,7 @@ def _versions(discussion: str) -> list[dict[str, Any]]:
     if stored is None:
         raise LookupError(discussion)
     place = {f"metadata.{name}": stored["metadata"][name] for name in ("parent_id", "slug")}
-    fields = {"metadata.nonce": 1}
+    fields = {"metadata.nonce": 1, "metadata.tags": 1}
     discussion_stages = [{"$match": {"_id": discussion}}, {"$project": {"version": 1, "claims": 1}}]
     node_stages = [{"$match": {**node, **place}}, {"$project": fields}]
     return [

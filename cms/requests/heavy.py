@@ -7,7 +7,6 @@ readers.
 import threading
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
@@ -20,6 +19,8 @@ BULK_PATH = f"{PREFIX}v1/bulk"
 # Maximum number of heavy requests that run at the same time. Running more would only slow readers down, because Python
 # runs one thread per process at a time.
 CONCURRENT = 2
+# The ends of the paths to which forms and API clients send comments.
+COMMENT_PATHS = ("/comments/post", "/comments")
 # Maximum number of requests with comments that a worker accepts at the same time, running and waiting.
 COMMENTS_AT_ONCE = 4
 # Maximum number of requests with comments that run at the same time.
@@ -35,9 +36,7 @@ TOO_MANY_COMMENTS = gettext_lazy(
 
 def is_comment(request: HttpRequest) -> bool:
     """Return whether a request sends a comment, with a form or with the API. Anyone can send many of these requests."""
-    path = request.path_info
-    is_sent = path == reverse("comments-post-comment") or (path.startswith(PREFIX) and path.endswith("/comments"))
-    return request.method == "POST" and is_sent
+    return request.method == "POST" and request.path_info.endswith(COMMENT_PATHS)
 
 
 def is_heavy(request: HttpRequest) -> bool:

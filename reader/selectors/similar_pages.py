@@ -15,11 +15,11 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.reading import read_with_hint
 from nodes.collections import ASSET_FILES, NODES, keys_of, listed_filter
 from nodes.content import PHOTOS
-from nodes.models import Node, Photo, derived_of, version_cache
+from nodes.models import Node, Photo, derived_of
 from nodes.models.tree import Tree
 from nodes.search import languages, vocabulary
 from nodes.search.ranking import Search
-from nodes.selectors import due, search, slugs, stored_nodes
+from nodes.selectors import search, slugs
 from nodes.selectors.listing import FIELDS, LISTED, for_readers, live, public_filter, readable_nodes
 
 # Time limit for all queries.
@@ -58,15 +58,6 @@ def find(sections: Tree, path: str, words: str, moment: datetime, *, size: int) 
     except search.SearchTimeout:
         pass
     return list({node.pk: node for node in found if node.content_type.is_installed}.values())[:size]
-
-
-def newest(sections: Tree, moment: datetime, *, size: int) -> tuple[Node, ...]:
-    """Return the newest posts. The result is cached in memory."""
-
-    def read() -> tuple[tuple[Node, ...], datetime | None]:
-        return stored_nodes.newest_entries(sections, moment, size=size).nodes, due.next_due(moment)
-
-    return version_cache.get_or_set(("newest posts", size), moment, read)
 
 
 def _content_words(sections: Tree, words: str, moment: datetime) -> list[str]:

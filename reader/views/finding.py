@@ -58,15 +58,14 @@ def _crumbs(blog: Node, *, with_archive: bool = False) -> list[dict[str, str]]:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return the 404 page. It suggests similar pages or the newest posts, and a search for the words in the URL."""
+    """Return the 404 page. It suggests similar pages, and a search for the words in the URL."""
     last = _last_part(request.path_info)
     words = " ".join(_words_in(last))
     sections = tree.current()
     moment = now()
     similar = similar_pages.find(sections, request.path_info, words, moment, size=SUGGESTIONS) if last else []
-    shown = tuple(similar) or similar_pages.newest(sections, moment, size=SUGGESTIONS)
-    pictures.attach(shown)
-    context = {"listing": Listing(shown), "is_similar": bool(similar), "words": words}
+    pictures.attach(similar)
+    context = {"listing": Listing(tuple(similar)), "words": words}
     return render(request, "404.html", context, status=404)
 
 

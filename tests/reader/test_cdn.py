@@ -49,7 +49,7 @@ def test_pages_have_keys_of_their_dependencies(post, client):
     section = Node.objects.get(pk=own).metadata.parent_id
     expected = {
         "/blog/post": {"lists", f"node-{own}", discussion},
-        "/blog": {"lists", f"node-{section}"},
+        "/blog": {"lists", "tags", f"node-{section}"},
         "/feed/atom": {"lists", "texts"},
         "/sitemap.xml": {"lists"},
         "/tag/none": None,

@@ -395,8 +395,8 @@ class TestCache:
     def test_response_has_the_purge_keys_of_its_pages(self, festival, client, settings):
         settings.CDN_PURGE_URLS = ["http://127.0.0.1:1"]
         for _ in range(2):
-            assert client.get("/fest/calendar.ics")["Surrogate-Key"].split() == ["lists", f"node-{festival}"]
-            assert client.get("/fest/texts")["Surrogate-Key"].split() == ["lists", "texts"]
+            assert client.get("/fest/calendar.ics")["Surrogate-Key"].split() == ["lists", "tags", f"node-{festival}"]
+            assert client.get("/fest/texts")["Surrogate-Key"].split() == ["lists", "texts", "tags"]
         for path in ("calendar", "people", "sign-up"):
             assert "Surrogate-Key" not in client.get(f"/fest/{path}").headers
 
