@@ -1,11 +1,13 @@
 """The admin site, with the site's name, the Dashboard, and pages that don't belong to any app."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
 from django.utils.functional import SimpleLazyObject
@@ -63,6 +65,24 @@ class MarginaliaAdminSite(AdminSite):
             ("import/<objectid:import_id>/delete/", views.delete, "import_delete"),
         ]
         return [*(path(route, self.admin_view(view), name=name) for route, view, name in pages), *routes]
+
+    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
+        """Wrap a view as Django does. In addition, errors with status 403 and 404 are shown as pages of the admin."""
+
+        @wraps(view)
+        def show_errors(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            try:
+                return view(request, *args, **kwargs)
+            except PermissionDenied:
+                return self._error_page(request, 403, _("Access denied"))
+            except Http404:
+                return self._error_page(request, 404, _("Page not found"))
+
+        return super().admin_view(show_errors, cacheable)
+
+    def _error_page(self, request: HttpRequest, status: int, title: str) -> HttpResponse:
+        context = {**self.each_context(request), "title": title, "status": status}
+        return TemplateResponse(request, "admin/error.html", context, status=status)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """Show the Dashboard, which lists the user's tasks."""

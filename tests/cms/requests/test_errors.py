@@ -129,14 +129,22 @@ def test_invalid_request_returns_400(mongo, client):
     assert "<h1>Invalid request</h1>" in answer.content.decode()
 
 
-def test_missing_permission_returns_403_in_the_sites_layout(mongo, client):
+@pytest.mark.parametrize(
+    ("path", "status", "title"),
+    [("/admin/nodes/sitesettings/", 403, "Access denied"), ("/admin/nowhere/", 404, "Page not found")],
+)
+def test_admin_errors_are_shown_to_staff_with_the_rail(mongo, client, path, status, title):
     client.force_login(User.objects.create_user("ann", is_staff=True))
-    answer = client.get("/admin/nodes/sitesettings/")
+    answer = client.get(path)
     page = answer.content.decode()
-    assert answer.status_code == 403
-    assert "Access denied</h1>" in page
-    assert "Your account doesn't have permission to view this page" in page
-    assert "site-header" in page
+    assert answer.status_code == status
+    assert f"<h1>{title}</h1>" in page
+    assert ("Your account doesn't have permission to view this page" in page) == (status == 403)
+    assert '<header class="rail">' in page
+
+
+def test_strangers_log_in_before_they_see_an_admin_error(mongo, client):
+    assert client.get("/admin/nowhere/").headers["Location"] == "/admin/login/?next=/admin/nowhere/"
 
 
 @pytest.mark.parametrize("path", ["/", "/admin/"])
