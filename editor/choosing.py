@@ -150,7 +150,7 @@ def make_choice(node: Node | Photo) -> Choice:
         kind=str(node.type_label),
         path=path,
         note="" if is_live else str(texts.REASONS[State.HIDDEN]),
-        thumbnail=addresses.square_path(node, 160) if isinstance(node, Photo) else "",
+        thumbnail=addresses.smallest_path(node) if isinstance(node, Photo) else "",
     )
 
 

@@ -87,6 +87,11 @@ def copy_path(photo: Photo, width: int, extension: str = "jpg") -> str:
     return file_path(photo, str(Spec(width, extension, cut=cut(photo))))
 
 
+def smallest_path(photo: Photo, extension: str = "jpg") -> str:
+    """Return the path of the smallest copy that shows the whole visible part of the photo."""
+    return copy_path(photo, renditions.widths(size(photo), extension)[0], extension)
+
+
 def square_path(photo: Photo, width: int, extension: str = "jpg") -> str:
     """Return the path of a square copy, cropped around the photo's focal point."""
     return file_path(photo, str(Spec.square(width, extension, focal(photo), cut(photo))))

@@ -206,7 +206,7 @@ def _result(file: ReceivedFile, finish: Callable[[Any], Uploaded | Saved]) -> di
     if isinstance(asset, Photo):
         result |= {
             "describe": describing.address([asset.pk]),
-            "thumbnail": addresses.square_path(asset, 160),
+            "thumbnail": addresses.smallest_path(asset),
             "markdown": addresses.markdown(asset),
         }
     if isinstance(saved, Uploaded) and saved.duplicates:

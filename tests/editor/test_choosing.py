@@ -1,9 +1,13 @@
 """The suggestions of the chooser, and their permissions."""
 
+from io import BytesIO
+
 import pytest
 from django.contrib.auth.models import Group, Permission
+from PIL import Image
 
 from cms.testing.build import node, nonce, save
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import gallery, upload
 
 CHOOSE = "/admin/nodes/node/choose/"
@@ -27,6 +31,13 @@ def choices(client, query="", wanted="link", **more):
 
 def titles(*asked):
     return [one["title"] for one in choices(*asked)]
+
+
+def test_thumbnail_shows_the_whole_photo(client):
+    wide = upload(gallery("pictures"), pictures.jpeg(picture=pictures.image((400, 100))), name="logo.jpg")
+    (found,) = [one for one in choices(client, "logo") if one["ref"] == f"photo:{wide}"]
+    thumbnail = Image.open(BytesIO(client.get(found["thumbnail"]).getvalue()))
+    assert thumbnail.size == (320, 80)
 
 
 def test_pages_sections_photos_and_tags_are_offered_by_title(client):
