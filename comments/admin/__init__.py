@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin, messages
-from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -17,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from marginalia.comments import targets
+from marginalia.comments import accounts, targets
 from marginalia.comments.admin import stored
 from marginalia.comments.admin.bans import BanPages
 from marginalia.comments.admin.batches import BatchPages
@@ -244,13 +243,12 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
 
 def _versions(comment: Comment) -> list[dict[str, Any]]:
     """Return the template context of each previous version of a comment, and of what replaced it."""
-    accounts = get_user_model()._default_manager
     rows = []
     is_removed = comment.removed
     for replaced in selectors.history(comment.target, comment.slug):
         change = _("Restored") if replaced.comment.removed else _("Hidden or deleted") if is_removed else _("Edited")
-        account = accounts.filter(pk=replaced.by).first() if replaced.by else None
-        rows.append({"replaced": replaced, "change": change, "account": account or replaced.by})
+        account = accounts.find(replaced.by) or replaced.by
+        rows.append({"replaced": replaced, "change": change, "account": account})
         is_removed = replaced.comment.removed
     return rows
 

@@ -4,12 +4,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.contrib.auth import get_user_model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from marginalia.comments import accounts
 from marginalia.comments.admin.bans import describe_term
 from marginalia.comments.errors import InvalidBan
 from marginalia.comments.moderation import bans, batches
@@ -73,14 +73,12 @@ def batch_url(batch: Batch) -> str:
 
 def _row(batch: Batch) -> dict[str, Any]:
     """Return the template context of a decision."""
-    accounts = get_user_model()
-    moderator = accounts._default_manager.filter(pk=batch.by).first() if batch.by else None
     is_undone, is_undoing = batch.state is BatchState.UNDONE, batch.state is BatchState.UNDOING
     return {
         "batch": batch,
         "url": batch_url(batch),
         "what": _describe(batch.what),
-        "moderator": moderator or batch.by,
+        "moderator": accounts.find(batch.by) or batch.by,
         "done": batch.total - batch.left,
         "is_undone": is_undone,
         "is_undoing": is_undoing,

@@ -5,7 +5,6 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib.auth import get_user_model
@@ -13,13 +12,13 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.validators import DomainNameValidator, validate_email
 from django.utils.translation import gettext as _
 
-from marginalia.comments import targets, terms
+from marginalia.comments import accounts, terms
 from marginalia.comments.backends import backend
-from marginalia.comments.errors import InvalidBan, TargetNotFound
+from marginalia.comments.errors import InvalidBan
 from marginalia.comments.posting import bans, forms, ip_hash, policy, preparation
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Ban, Comment, HeldComment, Target, TermKind
+from marginalia.comments.types import Ban, Comment, HeldComment, TermKind
 from marginalia.mongo.clock import now
 
 # Every pattern is compared with every new comment, so their number is limited.
@@ -106,22 +105,14 @@ def parse(kind: str, typed: str) -> Term:
 
 def _parse_account(typed: str) -> Term:
     """Return the term for a user name, or for the key of an account, which can be an account of another site."""
-    accounts = get_user_model()
+    model = get_user_model()
     # Look for the key first, so that nobody can evade a ban with a user name that equals another account's key.
-    user = _account(typed) or accounts._default_manager.filter(**{accounts.USERNAME_FIELD: typed}).first()
+    user = accounts.find(typed) or model._default_manager.filter(**{model.USERNAME_FIELD: typed}).first()
     if user is None:
         if selectors.by_author(typed, limit=1) or selectors.held(author_id=typed, verdict=None, limit=1):
             return Term(TermKind.ACCOUNT, typed)
         raise InvalidBan(_("There is no account with this name."))
     return Term(TermKind.ACCOUNT, forms.user_key(user))
-
-
-def _account(key: str) -> Any:
-    accounts = get_user_model()
-    try:
-        return accounts._default_manager.filter(pk=targets.parse_key(Target(accounts._meta.label_lower, key))).first()
-    except TargetNotFound:
-        return None
 
 
 def _parse_network(typed: str) -> Term:
@@ -196,5 +187,5 @@ def suggest(comment: Comment | HeldComment) -> list[Term]:
 def describe(ban: Ban | Term) -> str:
     """Return the name of what is banned, for moderators: for an account, its user name."""
     if ban.kind is TermKind.ACCOUNT:
-        return str(_account(ban.value) or ban.value)
+        return str(accounts.find(ban.value) or ban.value)
     return ban.value[:8] if ban.kind is TermKind.NETWORK else ban.value

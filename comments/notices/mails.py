@@ -10,15 +10,14 @@ from smtplib import SMTPRecipientsRefused, SMTPResponseException
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.core.mail import EmailMessage, get_connection
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from marginalia.comments import conf, targets
+from marginalia.comments import accounts, conf, targets
 from marginalia.comments.backends import backend
-from marginalia.comments.errors import CommentNotFound, TargetNotFound
+from marginalia.comments.errors import CommentNotFound
 from marginalia.comments.notices import reasons, subscriptions
 from marginalia.comments.notices.subscriptions import NoSubscription, Subscription
 from marginalia.comments.types import Comment, HeldComment, Target
@@ -126,12 +125,7 @@ def _account_email(key: str) -> str:
 
     Comments by accounts are stored without an email address, so the address is read from the account.
     """
-    accounts = get_user_model()
-    try:
-        user = accounts._default_manager.filter(pk=targets.parse_key(Target(accounts._meta.label_lower, key))).first()
-    except TargetNotFound:
-        return ""
-    return str(getattr(user, "email", ""))
+    return str(getattr(accounts.find(key), "email", ""))
 
 
 def _link(name: str, subscription: Subscription, purpose: str) -> str:

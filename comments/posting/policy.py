@@ -10,15 +10,13 @@ from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from django.contrib.auth import get_user_model
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model
 from django.utils.timezone import is_naive, make_aware
 
-from marginalia.comments import conf, targets
-from marginalia.comments.errors import TargetNotFound
+from marginalia.comments import accounts, conf, targets
 from marginalia.comments.moderators import is_moderator
-from marginalia.comments.types import Discussion, Target
+from marginalia.comments.types import Discussion
 from marginalia.mongo.clock import now
 
 
@@ -137,10 +135,5 @@ def closing_time(published: datetime | None, days: int) -> datetime | None:
 
 def is_moderator_key(user_id: str) -> bool:
     """Return whether the account with the primary key `user_id` exists and has permission to moderate comments."""
-    accounts = get_user_model()
-    try:
-        key = targets.parse_key(Target(accounts._meta.label_lower, user_id))
-    except TargetNotFound:
-        return False
-    user = accounts._default_manager.filter(pk=key).first()
+    user = accounts.find(user_id)
     return user is not None and is_moderator(user)

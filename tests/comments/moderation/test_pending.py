@@ -312,6 +312,13 @@ def test_comment_is_edited_removed_and_restored_with_its_history(staff, post_pag
     assert changes == [("Restored", name), ("Hidden or deleted", name), ("Edited", name)]
 
 
+def test_history_names_a_moderator_without_an_account_by_key(staff, post_page):
+    comment = services.post(post_page, author=CommentAuthor("Ann"), source="First", token="a").comment
+    services.remove(comment.target, comment.slug, by="embed:7")
+    history = staff.get(comment_url(comment)).context["history"]
+    assert [(row["change"], row["account"]) for row in history] == [("Hidden or deleted", "embed:7")]
+
+
 def test_filter_learns_from_a_comment_marked_as_spam_on_its_page(staff, post_page, mongo):
     comment = services.post(post_page, author=CommentAuthor("Ann"), source="Casino", token="a").comment
     assert 'name="spam"' in staff.get(comment_url(comment)).content.decode()
