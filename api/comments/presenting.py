@@ -98,20 +98,10 @@ def serialize_comment(request: HttpRequest, comment: Comment | HeldComment, auth
 
 def serialize_found(hit: Hit) -> dict[str, Any]:
     """Return the data that moderators get for a comment that a search found."""
-    comment = hit.comment
     return {
         "id": hit.found.held_id or None,
-        "rev": comment.rev,
-        "slug": comment.slug,
-        "node": comment.target.pk,
-        "path": hit.obj.get_absolute_url() if hit.obj else None,
-        "parent": comment.parent or None,
-        "kind": comment.kind,
         "state": hit.found.state,
-        "posted": comment.posted,
-        "author": _serialize_author(comment.author, _authors_of(hit.obj) if hit.obj else ()),
-        "body_html": comment.html,
-        "source": comment.source,
+        **_serialize_for_moderators(hit.comment, hit.obj),
     }
 
 
@@ -120,19 +110,26 @@ def serialize_queued(case: Case) -> dict[str, Any]:
     held = case.held
     return {
         "id": held.id,
-        "rev": held.rev,
-        "slug": held.slug,
-        "node": held.target.pk,
-        "path": case.obj.get_absolute_url() if case.obj else None,
-        "parent": held.parent or None,
-        "kind": held.kind,
         "state": held.verdict,
-        "posted": held.posted,
-        "author": _serialize_author(held.author, _authors_of(case.obj) if case.obj else ()),
+        **_serialize_for_moderators(held, case.obj),
         "email": held.email,
-        "body_html": held.html,
-        "source": held.source,
         "reasons": case.reasons,
+    }
+
+
+def _serialize_for_moderators(comment: Comment | HeldComment, obj: Model | None) -> dict[str, Any]:
+    """Return the data of a comment on `obj`, which is None if readers can't see the object."""
+    return {
+        "rev": comment.rev,
+        "slug": comment.slug,
+        "node": comment.target.pk,
+        "path": obj.get_absolute_url() if obj else None,
+        "parent": comment.parent or None,
+        "kind": comment.kind,
+        "posted": comment.posted,
+        "author": _serialize_author(comment.author, _authors_of(obj) if obj else ()),
+        "body_html": comment.html,
+        "source": comment.source,
     }
 
 
