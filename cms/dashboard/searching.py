@@ -1,6 +1,6 @@
 """The search in the admin: pages, photos, comments, people, and the pages and settings of the admin itself.
 
-Each search reads a limited number of documents, and finds only what the user can open.
+Each search finds only what the user can open. Searches for pages, uploads and comments are limited in documents or time.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,8 +18,8 @@ from cms.dashboard.navigation import Link, Rail
 from editor.settings import SettingsForm
 from marginalia.comments.moderation import batches, searches
 from marginalia.comments.moderators import is_moderator
-from marginalia.comments.types import Comment, HeldComment, State, Verdict
 from marginalia.comments.types import Found as Match
+from marginalia.comments.types import State, Verdict
 from marginalia.markup.text import fold
 from nodes import access
 from nodes.collections import ASSET_FILES
@@ -113,25 +113,24 @@ def _comments(user: Any, query: str) -> Iterator[Found]:
     if not is_moderator(user):
         return
     found: list[Match] = []
-    # If a beginning is that of very many words, no comments are shown.
+    # Many words can have a short beginning. If the time runs out, the comments found until then are shown.
     with suppress(SearchTimeout), search_time_limit(MILLISECONDS):
         for selection in (batches.of_beginnings(query), batches.of_name(query)):
             found += searches.find(selection, (State.PUBLIC, Verdict.WAITING), limit=SHOWN)
     newest_first = sorted(found, key=lambda match: (bool(match.held_id), match.posted), reverse=True)
     unique = list({match.id: match for match in newest_first}.values())
     for hit in searches.with_texts(unique[:SHOWN]):
-        comment = hit.comment
-        if hit.found.held_id:
-            url = f"{reverse('admin:marginalia_comments_moderation_changelist')}#held-{hit.found.held_id}"
-            yield Found(_beginning(comment), url, " · ".join((comment.author.name, _("Pending"))))
-        else:
-            args = [comment.target.label, comment.target.pk, comment.slug]
-            url = reverse("admin:marginalia_comments_moderation_comment", args=args)
-            yield Found(_beginning(comment), url, comment.author.name)
+        yield _comment(hit)
 
 
-def _beginning(comment: Comment | HeldComment) -> str:
-    return " ".join(comment.source.split())[:80] or "—"
+def _comment(hit: searches.Hit) -> Found:
+    comment = hit.comment
+    beginning = " ".join(comment.source.split())[:80] or "—"
+    if hit.found.held_id:
+        url = f"{reverse('admin:marginalia_comments_moderation_changelist')}#held-{hit.found.held_id}"
+        return Found(beginning, url, " · ".join((comment.author.name, _("Pending"))))
+    args = [comment.target.label, comment.target.pk, comment.slug]
+    return Found(beginning, reverse("admin:marginalia_comments_moderation_comment", args=args), comment.author.name)
 
 
 def _people(user: Any, words: list[str], query: str) -> FoundGroup:
