@@ -589,8 +589,8 @@ class Batch:
         return self.state in (BatchState.DONE, BatchState.UNDONE)
 
 
-# A function that accepts the targets and slugs of comments, the verdict that they have got from a bulk decision (after an
-# undo, WAITING), and the scheme and host for links in notices, or "".
+# A function that is called with comments that a bulk decision has changed. Its arguments are their targets and slugs,
+# their new verdict, and the scheme and host for links in notices, or "". After an undo, the verdict is WAITING.
 Report = Callable[[list[tuple[Target, str]], Verdict, str], None]
 
 

@@ -161,7 +161,7 @@ def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Commen
         return comment
     held = reject(held_id, by=by, verdict=_VERDICTS[action])
     if held.verdict is Verdict.APPROVED and action == "wait" and held.decided_by == by:
-        # To undo an approval, remove the published comment. Moderators can restore it on its own page in the admin.
+        # To undo an approval, hide the published comment. Moderators can restore it on its own page in the admin.
         removed = services.remove(held.target, held.slug, by=by)
         lessons.teach([(held.target, held.slug)], Verdict.WAITING)
         return removed
