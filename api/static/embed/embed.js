@@ -40,6 +40,9 @@
   /** Return the nodes of HTML that the site has sanitized. */
   const parse = (html) => [...new DOMParser().parseFromString(html, "text/html").body.childNodes];
 
+  /** Return the slugs of the comments above a comment in its thread. */
+  const slugsAbove = (slug) => slug.split("/").map((_part, depth, parts) => parts.slice(0, depth).join("/"));
+
   const fill = (text, name) => text.replace("%(name)s", name);
 
   // == Storage ==
@@ -182,7 +185,7 @@
       this.data = null;
       this.token = "";
       await this.load();
-      this.status.append(error.message);
+      this.status.append(this.data?.texts.expired ?? error.message);
       this.dispatchEvent(new CustomEvent("marginalia-login-expired", { bubbles: true }));
     }
 
@@ -192,7 +195,7 @@
       this.status.replaceChildren(
         message,
         " ",
-        button("↻", () => this.load(), { "aria-label": "Retry" }),
+        button("Retry", () => this.load()),
       );
     }
 
@@ -216,8 +219,13 @@
       const lists = new Map();
       const list = make("ol", { class: "list" });
       const isThreaded = discussion.order === "threaded";
+      // A removed comment is shown only if there are replies to it.
+      const needed = new Set(
+        items.filter(({ state }) => state !== "removed").flatMap(({ slug, answers }) => [answers, ...slugsAbove(slug)]),
+      );
+      const shown = items.filter(({ state, slug }) => state !== "removed" || needed.has(slug));
       const names = new Map([...items, ...pending].map((comment) => [comment.slug, comment.author?.name]));
-      for (const comment of [...items, ...pending]) {
+      for (const comment of [...shown, ...pending]) {
         const replies = make("ol", { class: "replies" });
         const item = this.comment(comment, names);
         item.append(replies);
@@ -230,7 +238,7 @@
       else if (discussion.members_only) {
         const login = this.getAttribute("login-url");
         formPlace.append(make("p", {}, login ? make("a", { href: login }, texts.login) : texts.login));
-      } else formPlace.append(make("h3", {}, texts.heading), this.form({}));
+      } else formPlace.append(this.form({}));
       const turn = (cursor, text) =>
         cursor &&
         button(text, async () => {
@@ -260,6 +268,8 @@
       const dates = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "short" });
       const time = make("time", { datetime: comment.posted }, dates.format(new Date(comment.posted)));
       const { author } = comment;
+      // The indentation already shows which comment is answered.
+      const isBelow = discussion.order === "threaded" && comment.answers === comment.parent;
       const meta = make(
         "p",
         { class: "meta" },
@@ -271,7 +281,11 @@
         comment.edited && make("span", {}, texts.edited),
         comment.answers &&
           names.get(comment.answers) &&
-          make("span", {}, fill(texts.answers, names.get(comment.answers))),
+          make(
+            "span",
+            { class: isBelow ? "hidden" : null, dir: "auto" },
+            fill(texts.answers, names.get(comment.answers)),
+          ),
       );
       const body = make("div", { class: "text", dir: "auto" }, ...parse(comment.body_html));
       const place = make("div", { class: "form-place" });
@@ -403,9 +417,12 @@
       this.text.value = recall("draft", this.draft) ?? edited?.source ?? "";
       this.text.addEventListener("input", () => store("draft", this.draft, this.text.value || null));
       const isGuest = !edited && !sender.name;
+      const heading = label || (edited ? texts.edit : texts.heading);
       this.element = make(
         "form",
-        { class: "form", novalidate: true, "aria-label": label || (edited ? texts.edit : texts.heading) },
+        { class: "form", novalidate: true, "aria-label": heading },
+        make("h3", {}, heading),
+        !edited && !isGuest && make("p", {}, fill(texts.commentingAs, sender.name)),
         ...(isGuest ? this.guestFields(texts, remembered ?? typed) : []),
         this.field("text", texts.comment, this.text),
         isGuest && this.choice("remember", texts.remember, Boolean(remembered)),
@@ -437,8 +454,15 @@
     field(name, label, input, help = "") {
       const id = `${this.id}-${name}`;
       input.id = id;
-      if (help) input.setAttribute("aria-describedby", `${id}-help`);
-      return make("p", {}, make("label", { for: id }, label), input, help && make("small", { id: `${id}-help` }, help));
+      input.setAttribute("aria-describedby", help ? `${id}-problem ${id}-help` : `${id}-problem`);
+      return make(
+        "p",
+        {},
+        make("label", { for: id }, label),
+        input,
+        make("span", { id: `${id}-problem`, class: "error problem" }),
+        help && make("small", { id: `${id}-help` }, help),
+      );
     }
 
     choice(name, label, isChecked) {
@@ -465,6 +489,7 @@
       this.isBusy = true;
       this.error.replaceChildren();
       for (const input of this.element.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+      for (const problem of this.element.querySelectorAll(".problem")) problem.replaceChildren();
       try {
         await work();
       } catch (error) {
@@ -476,16 +501,19 @@
     report(error) {
       const { texts } = this.discussion.data;
       const errors = error instanceof Refused ? error.errors : [];
-      this.error.append(
-        errors.map(({ message }) => message).join(" ") || (error instanceof Refused ? error.message : texts.failed),
-      );
+      const inputs = /** @type {HTMLElement[]} */ ([]);
+      for (const { field, message } of errors) {
+        const input = this.element.querySelector(`[name="${CSS.escape(String(field.split(".").at(-1)))}"]`);
+        const place = this.element.querySelector(`[id="${input?.id}-problem"]`) ?? this.error;
+        place.append(message, " ");
+        if (!input) continue;
+        input.setAttribute("aria-invalid", "true");
+        inputs.push(input);
+      }
+      if (!errors.length) this.error.append(error instanceof Refused ? error.message : texts.failed);
       // A comment was already posted with this key. This is another one.
       if (error.kind?.endsWith("#key-reused")) this.key = newKey();
-      const inputs = errors.map(({ field }) =>
-        this.element.querySelector(`[name="${CSS.escape(String(field.split(".").at(-1)))}"]`),
-      );
-      for (const input of inputs) input?.setAttribute("aria-invalid", "true");
-      /** @type {HTMLElement | undefined} */ (inputs.find(Boolean))?.focus();
+      inputs[0]?.focus();
     }
 
     async showPreview() {
