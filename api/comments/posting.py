@@ -66,7 +66,7 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
     parent = data.parent or ""
     token = FormToken(str(target), parent, nonce_for(target, parent, principal, key), begun=0, user=user_key(principal))
     result = services.submit(sender, obj, submission(request, token, form))
-    shown = result.comment or result.held
+    shown = selectors.with_likes(result.comment) if result.comment else result.held
     assert shown is not None
     response = presenting.comment_response(request, obj, shown, status=201)
     response["Location"] = reverse("api:api-comment", args=[node_id, shown.slug])

@@ -150,5 +150,7 @@ def _comment_response(
     sender: Sender, page: EmbeddedPage, comment: Comment | HeldComment, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     discussion = selectors.discussion(comment.target)
+    if isinstance(comment, Comment):
+        comment = selectors.with_likes(comment)
     data = presenting.serialize_comments(sender, page, [comment], discussion)[0]
     return responses.json_response(sender.request, {"comment": data, **more}, status=status)

@@ -25,6 +25,13 @@ def test_account_likes_a_comment_and_takes_it_back(reader, discussed, rules):
     assert said(Writer().send("get", path))["likes"] == 1
 
 
+def test_repeated_post_returns_the_likes(reader, post_page, rules):
+    rules(LIKES=True)
+    comment = said(reader.post(post_page))
+    reader.send("put", f"{of(post_page, comment['slug'])}/like")
+    assert said(reader.post(post_page))["likes"] == 1
+
+
 def test_likes_are_refused_where_they_are_off(reader, post_page, rules):
     path = of(post_page, post_directly(post_page).slug)
     assert reader.send("put", f"{path}/like").status_code == 403
