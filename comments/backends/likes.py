@@ -66,9 +66,8 @@ class Likes:
             )
             for slug, total in totals.items()
         ]
-        for group in batched(updates, GROUP):
-            self.totals.bulk_write(group, ordered=False)
-        if updates:
+        results = [self.totals.bulk_write(group, ordered=False) for group in batched(updates, GROUP)]
+        if any(result.modified_count or result.upserted_count for result in results):
             self._note_change(target)
 
     def counts(self, target: Target, slugs: Iterable[str] | None = None) -> dict[str, int]:

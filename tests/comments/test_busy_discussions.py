@@ -73,7 +73,7 @@ def requests(client, target, comment, held):
     token = subscriptions.token("0" * 40, subscriptions.LEAVE)
     pages = {
         f"comments-{name}": ("get", change_url(name, comment), None)
-        for name in ("comment-done", "url-redirect", "thread", "edit", "delete", "flag")
+        for name in ("comment-done", "url-redirect", "thread", "edit", "delete", "flag", "like")
     }
     return pages | {
         "comments-form": ("get", site.form_url(target, comment.slug), None),
@@ -84,6 +84,7 @@ def requests(client, target, comment, held):
         "comments-edit sent": edit(client, change_url("edit", comment)),
         "comments-delete sent": ("post", change_url("delete", comment), {}),
         "comments-flag sent": ("post", change_url("flag", comment), {}),
+        "comments-like sent": ("post", change_url("like", comment), {"liked": "1"}),
         "comments-approve": ("get", approve, None),
         "comments-approve sent": ("post", approve, {"rev": held.rev}),
         "comments-approve outdated": ("post", approve, {"rev": held.rev + 1}),
@@ -123,6 +124,8 @@ NAMES = (
             "delete sent",
             "flag",
             "flag sent",
+            "like",
+            "like sent",
             "form",
             "post-comment",
             "post-comment preview",

@@ -289,7 +289,7 @@ EACH = [
     Address("comments-form", lambda scene, comment: _of("form", f"?parent={comment.slug}")(scene, comment)),
     Address("comments-thread", _one("thread")),
     Address("comments-url-redirect", _one("url-redirect")),
-    *(Address(f"comments-{name}", _one(name)) for name in ("comment-done", "edit", "delete", "flag")),
+    *(Address(f"comments-{name}", _one(name)) for name in ("comment-done", "edit", "delete", "flag", "like")),
     *(Address("comments-moderate", _one("moderate", f"?do={do}")) for do in ("hide", "spam", "ban", "pin")),
     Address("comments-approve", lambda scene, comment: reverse("comments-approve", args=[_held_id(comment)])),
     Address("api-comment", _api("/nodes/{node}/comments/{slug}")),
@@ -297,7 +297,7 @@ EACH = [
 ]
 WRITES = [
     Address("comments-edit", _one("edit"), "POST", {"text": "Mine", "rev": "1", "nonce": "n"}, is_form=True),
-    *(Address(f"comments-{name}", _one(name), "POST", is_form=True) for name in ("delete", "flag")),
+    *(Address(f"comments-{name}", _one(name), "POST", is_form=True) for name in ("delete", "flag", "like")),
     *(Address("comments-moderate", _one("moderate", f"?do={do}"), "POST", is_form=True) for do in ("hide", "spam")),
     Address("comments-approve", lambda s, c: reverse("comments-approve", args=[_held_id(c)]), "POST", is_form=True),
     Address("comments-post-comment", _at("/comments/post"), "POST", lambda s, c: _sent(c), is_form=True),
@@ -310,6 +310,8 @@ WRITES = [
     ),
     Address("api-comment", _api("/nodes/{node}/comments/{slug}"), "PATCH", {"text": "Mine"}, {"If-Match": "1"}),
     Address("api-comment", _api("/nodes/{node}/comments/{slug}"), "DELETE", {}, {"If-Match": "1"}),
+    Address("api-flag", _api("/nodes/{node}/comments/{slug}/flag"), "POST"),
+    *(Address("api-like", _api("/nodes/{node}/comments/{slug}/like"), method) for method in ("PUT", "DELETE")),
     Address("api-restore", _api("/nodes/{node}/comments/{slug}/restore"), "POST", {}, {"If-Match": "1"}),
     Address(
         "api-decisions",
@@ -333,6 +335,7 @@ WRITES = [
         "embed-comment", _api("/embed/comments/{slug}"), "PATCH", {"page": PAGE, "text": "Mine"}, {"If-Match": "1"}
     ),
     Address("embed-comment", _api("/embed/comments/{slug}?page={page}"), "DELETE", {}, {"If-Match": "1"}),
+    Address("embed-like", _api("/embed/comments/{slug}/like"), "POST", {"page": PAGE, "liked": True}),
     Address(
         "embed-decision",
         _api("/embed/comments/{slug}/decision"),
@@ -350,6 +353,7 @@ SHOWN = {
     "comments-thread",
     "comments-comment-done",
     "comments-flag",
+    "comments-like",
     "api-comments",
     "api-comment",
     "api-thread",
@@ -377,7 +381,7 @@ def scene(request, rf, ann, moderator, rules, settings, mongo) -> Scene:
     (layout, order), ways = request.param
     entry = {"LAYOUT": layout, "ORDER": str(order), "OPTIONS": {"SIZE": 4} if layout == "buckets" else {}}
     embedded = {**entry, "LAYOUT": "documents", "OPTIONS": {}} if layout == "embedded" else entry
-    rules(TARGETS={"nodes.node": entry, pages.LABEL: embedded}, MAX_LINKS=9)
+    rules(TARGETS={"nodes.node": entry, pages.LABEL: embedded}, MAX_LINKS=9, LIKES=True)
     settings.EMBED = {"ORIGINS": [ORIGIN], "KEYS": []}
     settings.API = {**settings.API, "WRITES_PER_MINUTE": 100_000, "READS_PER_MINUTE": 100_000}
     spammer = User.objects.create_user("spammer", "s@example.org", "pw")
