@@ -163,6 +163,7 @@ def build_discussion(blog: ObjectId, layout: str) -> dumps.Pages:
     author = CommentAuthor("Gil")
     services.hold(target, author=author, source="Gil waits.", token=f"{layout}-held", reasons=["policy: hold-first"])
     flags.flag(reply, "ip_hash:x")
+    backend().likes.add(target, reply.slug, "guest:x")
     subscriptions.add(target, first.slug, "bea@example.org")
     services.restrict(target, pinned=reply.slug)
     services.lock_thread(target, reply.slug, locked=True)
