@@ -591,7 +591,7 @@ class Batch:
 
 # A function that is called with comments that a bulk decision has changed. Its arguments are their targets and slugs,
 # their new verdict, and the scheme and host for links in notices, or "". After an undo, the verdict is WAITING.
-Report = Callable[[list[tuple[Target, str]], Verdict, str], None]
+OnDecided = Callable[[list[tuple[Target, str]], Verdict, str], None]
 
 
 @dataclass(frozen=True)

@@ -158,9 +158,15 @@ def _confirm_own(
     count = len(chosen)
     title = ngettext("%(action)s: %(n)d page?", "%(action)s: %(n)d pages?", count) % {"action": own.label, "n": count}
     return render_page(
-        request, "bulk_confirm", title, chosen=chosen, named=chosen[:NAMED], warning=own.confirmation,
-        action=extensions.name_of(own), button=own.label,
-    )  # fmt: skip
+        request,
+        "bulk_confirm",
+        title,
+        chosen=chosen,
+        named=chosen[:NAMED],
+        warning=own.confirmation,
+        action=extensions.name_of(own),
+        button=own.label,
+    )
 
 
 def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
@@ -191,9 +197,15 @@ def _confirm_publishing(request: HttpRequest, chosen: list[SelectedNode]) -> Htt
     count = len(chosen)
     title = ngettext("Publish %(n)d page?", "Publish %(n)d pages?", count) % {"n": count}
     return render_page(
-        request, "bulk_confirm", title, chosen=chosen, named=chosen[:NAMED], warned=warned, action=PUBLISH,
+        request,
+        "bulk_confirm",
+        title,
+        chosen=chosen,
+        named=chosen[:NAMED],
+        warned=warned,
+        action=PUBLISH,
         button=_("Publish anyway"),
-    )  # fmt: skip
+    )
 
 
 def _confirm_hiding(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
@@ -210,9 +222,17 @@ def _confirm_hiding(request: HttpRequest, action: str, chosen: list[SelectedNode
     below = [section.id for node_id in ids for section in tree.current().descendants(node_id)]
     inside = lists.count_children([*ids, *below])
     return render_page(
-        request, "bulk_confirm", title % {"n": count}, chosen=chosen, named=chosen[:NAMED], inside=inside,
-        is_more=inside > lists.COUNTED, uses=node_uses, action=action, button=LABELS[action],
-    )  # fmt: skip
+        request,
+        "bulk_confirm",
+        title % {"n": count},
+        chosen=chosen,
+        named=chosen[:NAMED],
+        inside=inside,
+        is_more=inside > lists.COUNTED,
+        uses=node_uses,
+        action=action,
+        button=LABELS[action],
+    )
 
 
 def selected_rows(request: HttpRequest) -> list[SelectedNode]:

@@ -52,10 +52,8 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
     request again with the same key and text, you get the first response.
     """
     target, obj = load_target(node_id)
-    principal = principals.current(request)
-    if principal.is_authenticated:
-        principals.require_scope(request, Scope.WRITE)
-    elif len(key) < MIN_VISITOR_KEY:
+    principal = _writer(request)
+    if not principal.is_authenticated and len(key) < MIN_VISITOR_KEY:
         raise Problem(
             "invalid",
             errors=[(f"header.{HEADER}", f"This key is too short. Use at least {MIN_VISITOR_KEY} characters.")],
@@ -71,6 +69,12 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
     response = presenting.comment_response(request, obj, shown, status=201)
     response["Location"] = reverse("api:api-comment", args=[node_id, shown.slug])
     return response
+
+
+def _writer(request: HttpRequest) -> Principal:
+    """Return the sender of a request that visitors can send, too. A token needs the scope “write”."""
+    principal = principals.current(request)
+    return principals.require_scope(request, Scope.WRITE) if principal.is_authenticated else principal
 
 
 def nonce_for(target: Target, parent: str, principal: Principal, key: str) -> str:
@@ -138,9 +142,7 @@ def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sen
 @refusals.as_problems()
 def flag(request: HttpRequest, node_id: NodeId, slug: CommentSlug) -> HttpResponse:
     """Report a comment as a visitor or with an account. You can safely send the request again."""
-    principal = principals.current(request)
-    if principal.is_authenticated:
-        principals.require_scope(request, Scope.WRITE)
+    principal = _writer(request)
     target, _obj = load_target(node_id)
     services.flag(sender_of(request, principal), selectors.get(target, slug))
     return HttpResponse(status=204)

@@ -52,9 +52,9 @@ def search(
     before = searches.parse_cursor(cursor)
     if cursor and before is None:
         raise Problem("invalid", errors=[("query.cursor", "This cursor is not valid for this list.")])
-    found = searches.find(form.selection(), form.states, limit=limit + 1, before=before)
-    following = searches.cursor(found[limit - 1]) if len(found) > limit else None
-    hits = searches.with_texts(found[:limit])
+    matches = searches.find(form.selection(), form.states, limit=limit + 1, before=before)
+    following = searches.cursor(matches[limit - 1]) if len(matches) > limit else None
+    hits = searches.with_texts(matches[:limit])
     return responses.list_response(request, [presenting.serialize_found(hit) for hit in hits], following)
 
 
@@ -73,9 +73,9 @@ def bulk_decisions(
 ) -> HttpResponse:
     """Return the decisions of the last 30 days, newest first."""
     require_moderator(request)
-    found = batches.find(limit=limit + 1, after=cursor)
-    following = found[limit - 1].id if len(found) > limit else None
-    return responses.list_response(request, [serialize_batch(batch) for batch in found[:limit]], following)
+    decisions = batches.find(limit=limit + 1, after=cursor)
+    following = decisions[limit - 1].id if len(decisions) > limit else None
+    return responses.list_response(request, [serialize_batch(batch) for batch in decisions[:limit]], following)
 
 
 @router.post(

@@ -196,22 +196,27 @@ class NewText(Shape):
     text: str = Field(max_length=MAX_LENGTH)
 
 
-class Pending(Shape):
-    """A comment in the moderation queue. `path` is the path of its page, or null if the page is hidden."""
+class ForModerators(Shape):
+    """A comment as moderators see it. `path` is the path of its page, or null if the page is hidden."""
 
-    id: Id
     rev: int
     slug: Slug
     node: str
     path: str | None
     parent: Slug | None
     kind: Kind
-    state: Literal["waiting", "spam", "rejected"]
     posted: datetime
     author: Writer
-    email: str
     body_html: str
     source: str
+
+
+class Pending(ForModerators):
+    """A comment in the moderation queue. `path` is the path of its page, or null if the page is hidden."""
+
+    id: Id
+    state: Literal["waiting", "spam", "rejected"]
+    email: str
     reasons: list[str] = Field(description="Why the comment is pending.")
 
 
@@ -310,21 +315,11 @@ class CommentFilters(Shape):
     until: date | None = Field(None, description="The last day.")
 
 
-class FoundComment(Shape):
+class FoundComment(ForModerators):
     """A comment that a search found. `id` is its id in the queue, or null for a comment that isn't in the queue."""
 
     id: Id | None
-    rev: int
-    slug: Slug
-    node: str
-    path: str | None
-    parent: Slug | None
-    kind: Kind
     state: Literal["public", "removed", "waiting", "spam", "rejected"]
-    posted: datetime
-    author: Writer
-    body_html: str
-    source: str
 
 
 class FoundComments(Shape):

@@ -143,8 +143,8 @@ def _portraits(accounts: Sequence[User]) -> dict[Any, Photo | None]:
     """Return the photos on the pages about the authors with these names, keyed by the id of the account."""
     sections = tree.current()
     moment = now()
-    found = ((account.pk, bylines.find_page(sections, account.get_full_name(), moment)) for account in accounts)
-    author_pages = {pk: page for pk, page in found if page}
+    by_account = ((account.pk, bylines.find_page(sections, account.get_full_name(), moment)) for account in accounts)
+    author_pages = {pk: page for pk, page in by_account if page}
     pictures.attach(author_pages.values())
     return {pk: page.picture for pk, page in author_pages.items()}
 

@@ -33,10 +33,10 @@ class SearchPages:
         if request.method == "POST" and is_valid:
             return HttpResponseRedirect(self._apply(request, form) or request.get_full_path())
         before = searches.parse_cursor(request.GET.get("before", ""))
-        found = searches.find(form.selection(), form.states, limit=PAGE_SIZE + 1, before=before) if is_valid else []
-        shown = found[:PAGE_SIZE]
+        matches = searches.find(form.selection(), form.states, limit=PAGE_SIZE + 1, before=before) if is_valid else []
+        shown = matches[:PAGE_SIZE]
         query = {name: value for name, value in request.GET.items() if value and name != "before"}
-        more = {**query, "before": searches.cursor(shown[-1])} if len(found) > PAGE_SIZE else {}
+        more = {**query, "before": searches.cursor(shown[-1])} if len(matches) > PAGE_SIZE else {}
         context = {
             "form": form,
             "hits": [_row(hit) for hit in searches.with_texts(shown)],

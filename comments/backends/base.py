@@ -36,12 +36,12 @@ from marginalia.comments.types import (
     HeldComment,
     HeldQuery,
     NewComment,
+    OnDecided,
     Order,
     Page,
     PageQuery,
     PostResult,
     ReplacedComment,
-    Report,
     RestrictionChanges,
     Selected,
     Selection,
@@ -459,7 +459,7 @@ class Backend(Protocol):
         """
 
     def work_on_batch(
-        self, batch_id: str, *, seconds: float | None = None, report: Report | None = None
+        self, batch_id: str, *, seconds: float | None = None, report: OnDecided | None = None
     ) -> Batch | None:
         """Continue a batch until it is finished, or until `seconds` have passed. Return the batch.
 
@@ -485,7 +485,7 @@ class Backend(Protocol):
     def batches(self, *, limit: int, after: str = "") -> list[Batch]:
         """Return batches, newest first. `after` is the id of the last batch on the previous page."""
 
-    def tidy_batches(self, *, report: Report | None = None) -> int:
+    def tidy_batches(self, *, report: OnDecided | None = None) -> int:
         """Continue all batches whose process died. A worker calls this every minute. Return how many there were.
 
         For `report`, see `work_on_batch`.

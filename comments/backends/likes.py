@@ -76,8 +76,8 @@ class Likes:
         If `slugs` is None, return the numbers of all comments of the discussion.
         """
         query = {"discussion_id": target.id, **({} if slugs is None else {"slug": {"$in": list(slugs)}})}
-        found = self.totals.find(query, {"_id": 0, "slug": 1, "count": 1, "imported": 1})
-        return {document["slug"]: max(document["count"], 0) + document["imported"] for document in found}
+        stored = self.totals.find(query, {"_id": 0, "slug": 1, "count": 1, "imported": 1})
+        return {document["slug"]: max(document["count"], 0) + document["imported"] for document in stored}
 
     def has(self, target: Target, slug: str, who: str) -> bool:
         """Return whether a reader likes a comment."""

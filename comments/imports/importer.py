@@ -222,7 +222,7 @@ class _Progress:
 
 @dataclass
 class _Batch:
-    """What is stored for a batch: new comments, the old ids of its public comments, and their likes by slug."""
+    """The data to store for a batch: new comments, the old ids of its public comments, and their likes by slug."""
 
     new: list[NewComment] = field(default_factory=list)
     old_ids: list[ImportedId] = field(default_factory=list)

@@ -106,7 +106,7 @@ def parse(kind: str, typed: str) -> Term:
 def _parse_account(typed: str) -> Term:
     """Return the term for a user name, or for the key of an account, which can be an account of another site."""
     model = get_user_model()
-    # Look for the key first, so that nobody can evade a ban with a user name that equals another account's key.
+    # Look for the key first, so that no one can evade a ban with a user name that equals another account's key.
     user = accounts.find(typed) or model._default_manager.filter(**{model.USERNAME_FIELD: typed}).first()
     if user is None:
         if selectors.by_author(typed, limit=1) or selectors.held(author_id=typed, verdict=None, limit=1):

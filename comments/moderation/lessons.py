@@ -31,9 +31,9 @@ def learn(comments: list[list[str]], verdict: str) -> None:
     """Tell the rules about a decision. Comments that have been erased, or are public again, are left out."""
     places = [(Target.parse(target), slug) for target, slug in comments]
     decision = Verdict(verdict)
-    found = [comment for comment in _read(places) if comment.source and not _is_outdated(comment, decision)]
-    for rule in spam.learning_rules() if found else ():
-        rule.learn_many(found, decision)
+    lessons = [comment for comment in _read(places) if comment.source and not _is_outdated(comment, decision)]
+    for rule in spam.learning_rules() if lessons else ():
+        rule.learn_many(lessons, decision)
 
 
 def _read(places: Iterable[Place]) -> Iterator[Comment | HeldComment]:

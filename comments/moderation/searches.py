@@ -52,8 +52,8 @@ def cursor(last: Found) -> str:
 
 def parse_cursor(typed: str) -> tuple[datetime, str] | None:
     """Return the `before` argument of `find` for a cursor, or None if the cursor is invalid."""
-    found = _CURSOR.fullmatch(typed)
-    return (_EPOCH + timedelta(milliseconds=int(found[1])), found[2]) if found else None
+    match = _CURSOR.fullmatch(typed)
+    return (_EPOCH + timedelta(milliseconds=int(match[1])), match[2]) if match else None
 
 
 def with_texts(found: list[Found]) -> list[Hit]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from marginalia.comments.backends import backend
 from marginalia.comments.notices import subscriptions
+from marginalia.comments.operations.transfer import extra_of, picture_of
 from marginalia.comments.posting import bans, flags, ip_hash, likes, spam
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, ReplacedComment, Target
@@ -137,7 +138,7 @@ def _row(item: Comment | HeldComment | ReplacedComment) -> dict[str, Any]:
         "name": comment.author.name,
         "url": comment.author.url,
         "moderator": comment.author.is_moderator,
-        **({"picture": comment.author.picture} if comment.author.picture else {}),
+        **picture_of(comment.author),
         "text": comment.source,
-        **({"extra": dict(comment.extra)} if comment.extra else {}),
+        **extra_of(comment),
     }

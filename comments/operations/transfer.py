@@ -89,7 +89,7 @@ def held_rows(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
     while page := selectors.held(limit=PAGE_SIZE, after=after):
         for held in page:
             context = {"discussion": str(held.target), "reasons": list(held.reasons)}
-            yield {**_queued(held), **_extra(held), **context, "email": held.email if addresses else ""}
+            yield {**_queued(held), **extra_of(held), **context, "email": held.email if addresses else ""}
         after = page[-1].id
 
 
@@ -276,14 +276,15 @@ def _row(comment: Comment, email: str, likes: int) -> dict[str, Any]:
         "user": comment.author.id,
         "url": comment.author.url,
         "moderator": comment.author.is_moderator,
-        **_picture(comment.author),
+        **picture_of(comment.author),
         "email": email,
         "text": comment.source,
     }
-    return row | _extra(comment) | ({"likes": likes} if likes else {})
+    return row | extra_of(comment) | ({"likes": likes} if likes else {})
 
 
-def _extra(comment: Comment | HeldComment) -> dict[str, Any]:
+def extra_of(comment: Comment | HeldComment) -> dict[str, Any]:
+    """Return the field of a record for the values of a project's own form, or {} if there are none."""
     return {"extra": dict(comment.extra)} if comment.extra else {}
 
 
@@ -299,12 +300,13 @@ def _queued(held: HeldComment) -> dict[str, Any]:
         "user": held.author.id,
         "url": held.author.url,
         "moderator": held.author.is_moderator,
-        **_picture(held.author),
+        **picture_of(held.author),
         "text": held.source,
     }
 
 
-def _picture(author: CommentAuthor) -> dict[str, str]:
+def picture_of(author: CommentAuthor) -> dict[str, str]:
+    """Return the field of a record for the author's picture, or {} if there is none."""
     return {"picture": author.picture} if author.picture else {}
 
 

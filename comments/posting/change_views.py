@@ -14,7 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from marginalia.comments.errors import CommentNotFound
-from marginalia.comments.posting import cookie, forms, likes, own, policy, services, tokens
+from marginalia.comments.posting import cookie, forms, likes, own, services, tokens
 from marginalia.comments.posting.cookie import sent_comments
 from marginalia.comments.posting.forms import EditForm
 from marginalia.comments.posting.services import Refused, Sender
@@ -102,7 +102,7 @@ def like(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     If the URL contains ?fragment, return only the form instead of a page, so that a script can read it.
     """
     comment, obj = get_comment_or_404(label, pk, slug)
-    if comment.removed or not policy.policy_for(obj).likes:
+    if not likes.can_be_liked(comment, obj):
         raise Http404(_("This comment can't be liked."))
     if request.method != "POST":
         return _like_page(request, comment, obj, likes.reader(request.user, cookie.guest(request)))

@@ -30,6 +30,11 @@ def reader(user: Any, signed_guest: str) -> str:
     return f"guest:{guest}" if guest else ""
 
 
+def can_be_liked(comment: Comment, obj: Model) -> bool:
+    """Return whether readers of an object can like one of its comments."""
+    return not comment.removed and policy.policy_for(obj).likes
+
+
 def set_like(sender: Sender, obj: Model, comment: Comment, who: str, *, liked: bool) -> None:
     """Like a comment, or take the like back. Repeating this changes nothing.
 

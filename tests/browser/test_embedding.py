@@ -2,11 +2,9 @@
 
 import gzip
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import jwt
 import pytest
 from django.contrib.staticfiles import finders
 from django.core.management import call_command
@@ -21,8 +19,7 @@ from tests.browser import embedding
 from tests.browser.axe import RUN
 from tests.browser.embedding import OtherSite, post, write
 from tests.browser.people import PHONE
-
-SECRET = "a secret that both sites know, and nobody else"
+from tests.support.sign_on import SECRET, token
 
 
 @pytest.fixture
@@ -137,10 +134,6 @@ def test_unregistered_site_shows_an_error(browsing, other, settings):
     page.expected += ["CORS", "ERR_FAILED"]
     page.goto(f"{other.url}/posts/7/")
     expect(page.get_by_text("Comments can't be loaded.")).to_be_visible()
-
-
-def token(**claims: object) -> str:
-    return jwt.encode({"aud": "marginalia", "exp": time.time() + 600, **claims}, SECRET, "HS256")
 
 
 def test_moderator_signed_on_by_the_other_site_approves_and_deletes(browsing, other, rules):

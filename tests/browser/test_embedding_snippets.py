@@ -20,13 +20,13 @@ GUIDE = "embed-comments.md"
 SITE = "https://www.example.org"
 PATH = "/posts/7/"
 TITLE = "Seven & more"
-# What the templates of Hugo and Jekyll write. Neither of them is installed for the tests.
+# The HTML that the templates of Hugo and Jekyll write. Neither of them is installed for the tests.
 TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>Seven</title><link rel="canonical" href="{url}"></head>
 <body><main><h1>Seven</h1>{snippet}</main></body></html>
 """
-# What the policy forbids the theme of MkDocs: inline scripts and styles, and pictures in its style sheets.
+# The parts of MkDocs' theme that the policy forbids: inline scripts and styles, and pictures in its style sheets.
 OF_THEME = ["Content Security Policy", "CSP script-src-elem inline", "CSP style-src", " data "]
 HEADINGS = ("plain HTML", "Hugo", "Jekyll")
 

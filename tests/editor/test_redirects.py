@@ -284,7 +284,7 @@ class TestImport:
         assert targets == {"/one": f"node:{page}", "/two": f"node:{page}", "/three": "/gallery/lake"}
         assert client.get("/one")["Location"] == "/newer"
 
-    def test_redirect_added_meanwhile_is_not_replaced(self, ann, mongo, monkeypatch):
+    def test_redirect_added_since_the_check_is_not_replaced(self, ann, mongo, monkeypatch):
         def add_first(actor, targets):
             mongo[MANUAL_REDIRECTS].insert_one(
                 {"_id": "/one", "target": "/x", "nonce": ObjectId(), "saved_at": PAST, "saved_by": actor.as_document()}

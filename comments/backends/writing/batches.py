@@ -31,7 +31,7 @@ from marginalia.comments.backends.stored import Document
 from marginalia.comments.backends.writing.bulk import Bulk
 from marginalia.comments.backends.writing.pending import Pending
 from marginalia.comments.errors import CommentError
-from marginalia.comments.types import Batch, BatchState, Report, Selection, State, Target, Verdict
+from marginalia.comments.types import Batch, BatchState, OnDecided, Selection, State, Target, Verdict
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import batched, no_time_limit
 from marginalia.mongo.reading import read_document, read_documents
@@ -82,7 +82,7 @@ class Batches(Pending, Bulk, Searching):
         return self.batch(batch_id)
 
     def work_on_batch(
-        self, batch_id: str, *, seconds: float | None = None, report: Report | None = None
+        self, batch_id: str, *, seconds: float | None = None, report: OnDecided | None = None
     ) -> Batch | None:
         deadline = None if seconds is None else time.monotonic() + seconds
         lease = ObjectId()
@@ -117,7 +117,7 @@ class Batches(Pending, Bulk, Searching):
         cursor = self.store.batches.find(query).sort(NEWEST_FIRST).limit(limit)
         return list(read_documents(self.store.batches.name, cursor, self._read))
 
-    def tidy_batches(self, *, report: Report | None = None) -> int:
+    def tidy_batches(self, *, report: OnDecided | None = None) -> int:
         query = {"state": {"$in": UNFINISHED}, "lease.until": {"$lt": now()}}
         stale = [str(document["_id"]) for document in self.store.batches.find(query, {"_id": 1})]
         return sum(self.work_on_batch(batch_id, report=report) is not None for batch_id in stale)
@@ -129,7 +129,7 @@ class Batches(Pending, Bulk, Searching):
 
     # Steps: each returns the update of the batch's document ------------------------------------------------------------
 
-    def _step(self, document: Document, report: Report | None) -> Document:
+    def _step(self, document: Document, report: OnDecided | None) -> Document:
         def reported(entries: Iterable[Document], verdict: Verdict) -> None:
             places = [(Target.from_id(entry["discussion_id"]), entry["slug"]) for entry in entries]
             if places and report:

@@ -52,8 +52,8 @@ export function setUpDragging(list, { handle, row, label, drop, edge = () => 0.5
     if (!pressed || !shown) return;
     shown.style.translate = `${pressed.x}px ${pressed.y}px`;
     unmark();
-    const found = findPlace();
-    found?.target.classList.add(`drop-${found.place}`);
+    const spot = findPlace();
+    spot?.target.classList.add(`drop-${spot.place}`);
   };
   // Near the top or bottom of the window, the page scrolls.
   const scroll = () => {
@@ -96,9 +96,9 @@ export function setUpDragging(list, { handle, row, label, drop, edge = () => 0.5
     show();
   });
   list.addEventListener("pointerup", () => {
-    const found = shown && findPlace();
-    const target = found?.target.closest(ITEM);
-    if (pressed && found && target instanceof HTMLElement) drop(pressed.item, found.place, target);
+    const spot = shown && findPlace();
+    const target = spot?.target.closest(ITEM);
+    if (pressed && spot && target instanceof HTMLElement) drop(pressed.item, spot.place, target);
     end();
   });
   list.addEventListener("pointercancel", end);

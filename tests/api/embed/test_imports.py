@@ -12,7 +12,7 @@ from marginalia.comments.imports.sources import FILES
 from marginalia.comments.imports.staging import Staging
 from marginalia.comments.reading import selectors
 from tests.api.embed.conftest import PAGE, Browser, target
-from tests.api.embed.test_sign_on import SECRET, token
+from tests.support.sign_on import SECRET, token
 
 
 @pytest.fixture

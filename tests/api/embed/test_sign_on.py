@@ -3,9 +3,7 @@
 import base64
 import re
 import time
-from typing import Any
 
-import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -16,18 +14,12 @@ from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor
 from tests.api.embed.conftest import KEY, ORIGIN, PAGE, Browser, target
+from tests.support.sign_on import SECRET, token
 
-SECRET = "a secret that both sites know, and nobody else"
 PRIVATE = Ed25519PrivateKey.generate()
 PUBLIC = base64.b64encode(
     PRIVATE.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 ).decode()
-
-
-def token(key: Any = SECRET, algorithm: str = "HS256", **claims: Any) -> str:
-    """Return a token for Bea. A claim that is None is left out."""
-    known = {"aud": "marginalia", "exp": time.time() + 600, "sub": "7", "name": "Bea", **claims}
-    return jwt.encode({name: value for name, value in known.items() if value is not None}, key, algorithm)
 
 
 @pytest.fixture(autouse=True)

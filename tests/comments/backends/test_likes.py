@@ -11,9 +11,9 @@ import pytest
 from marginalia.comments.backends.mongodb import MongoBackend
 from marginalia.comments.operations import maintenance
 from marginalia.comments.reading import selectors
-from tests.comments.backends.test_races import in_threads
 from tests.support.comments.layouts import FORMS, THREADED_BUCKETS, configure
 from tests.support.comments.making import new
+from tests.support.concurrency import run_concurrently
 from tests.support.interrupting import Stopped, before_command
 
 EACH = pytest.mark.parametrize("form", FORMS, ids="-".join)
@@ -75,9 +75,9 @@ def test_readers_who_like_at_once_are_all_counted(settings, target, form):
         for _again in range(3):
             MongoBackend().likes.add(target, slug, f"user:{n % READERS}")
 
-    in_threads(2 * READERS, like)
+    run_concurrently(2 * READERS, like)
     assert shown(target) == [READERS]
-    in_threads(READERS, lambda n: MongoBackend().likes.remove(target, slug, f"user:{n // 2}"))
+    run_concurrently(READERS, lambda n: MongoBackend().likes.remove(target, slug, f"user:{n // 2}"))
     assert shown(target) == [READERS // 2]
     assert maintenance.faults(target) == ()
 

@@ -18,7 +18,7 @@ STEPS = PAGE.partition("\n## Leave django-comments-xtd\n")[2].partition("\n### "
 DATABASE = "test_leaving_xtd"
 
 COMMON = 'INSTALLED_APPS += ["django.contrib.sites"]\nSITE_ID = 1\nROOT_URLCONF = "urls"\n'
-# What the project has before its owner opens the guide.
+# The project before its owner opens the guide.
 BEFORE = """
 INSTALLED_APPS = [app for app in INSTALLED_APPS if "marginalia" not in app]
 INSTALLED_APPS += ["django_comments_xtd", "django_comments", "rest_framework"]
