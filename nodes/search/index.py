@@ -117,20 +117,14 @@ def has(terms: Collection[str], levels: Sequence[str] = LEVELS) -> dict[str, Any
     return {PATH: {"$in": stored(terms, levels)}}
 
 
-def has_not(terms: Collection[str]) -> dict[str, Any]:
-    """Return the filter for nodes that have none of `terms`."""
-    return {PATH: {"$nin": stored(terms)}}
-
-
 def stored(terms: Collection[str], levels: Sequence[str] = LEVELS) -> list[str]:
     """Return `terms` as they are stored in each of `levels`."""
     return [f"{level} {term}" for level in levels for term in sorted(terms)]
 
 
-def count(collection: str, terms: Collection[str], among: Mapping[str, Any] | None = None, most: int = COUNTED) -> int:
-    """Return the number of documents that have any of `terms`, at most `most`."""
-    query = {"$and": [has(terms), among]} if among else has(terms)
-    return int(database()[collection].count_documents(query, limit=most))
+def count(collection: str, *conditions: Mapping[str, Any], most: int = COUNTED) -> int:
+    """Return the number of documents that match all filters, at most `most`."""
+    return int(database()[collection].count_documents({"$and": [*conditions]}, limit=most))
 
 
 def is_used(word: str, codes: Iterable[str]) -> bool:

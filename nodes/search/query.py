@@ -1,6 +1,7 @@
 """Read what a person typed in a search field, including quotes, `-word`, `tag:`, `author:` and `in:`."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +12,26 @@ from nodes.search import words
 LONGEST: Final = 200
 MAX_WORDS: Final = 10
 _QUOTES: Final = str.maketrans(dict.fromkeys("“”„‟«»＂", '"') | {"：": ":"})
-_PART: Final = re.compile(r'(?<!\S)(?P<no>-)?(?:(?P<operator>tag|author|in):)?(?:"(?P<quoted>[^"]*)"?|(?P<plain>\S+))')
+_PART: Final = re.compile(
+    r'(?<!\S)(?P<no>-)?(?:(?P<operator>tag|author|in):)?(?:"(?P<quoted>[^"]*)"?|(?P<plain>\S+))', re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """What pages must contain, or what they must not contain.
+
+    Attributes:
+        words: Words in lower case. The words in quotes are included if pages must contain them.
+        phrases: The quoted phrases, as sequences of folded words.
+        tags, authors, sections: The values of the operators `tag:`, `author:` and `in:`.
+    """
+
+    words: tuple[str, ...] = ()
+    phrases: tuple[tuple[str, ...], ...] = ()
+    tags: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -20,49 +40,51 @@ class Query:
 
     Attributes:
         text: The query as typed, without leading and trailing spaces.
-        words: The words to find, in lower case, including the words in quotes.
-        phrases: The quoted phrases, as sequences of folded words.
-        excluded: Words that pages must not contain.
-        tags, authors, sections: The values of the operators `tag:`, `author:` and `in:`.
+        required: What pages must contain.
+        excluded: What pages must not contain.
     """
 
-    text: str = ""
-    words: tuple[str, ...] = ()
-    phrases: tuple[tuple[str, ...], ...] = ()
-    excluded: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    authors: tuple[str, ...] = ()
-    sections: tuple[str, ...] = ()
+    text: str
+    required: Criteria
+    excluded: Criteria
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to search for."""
-        return not (self.words or self.tags or self.authors or self.sections)
+        return self.required == Criteria()
 
 
 def parse(typed: str) -> Query:
     """Parse a query. Any text is a valid query."""
     typed = typed[:LONGEST].replace("\x00", "").strip()
-    found: dict[str, list[str]] = {"words": [], "excluded": [], "tag": [], "author": [], "in": []}
+    parts = list(_PART.finditer(typed.translate(_QUOTES)))
+    required = [part for part in parts if not part["no"]]
+    excluded = [part for part in parts if part["no"]]
+    return Query(typed, _criteria(required, split_phrases=True), _criteria(excluded, split_phrases=False))
+
+
+def _criteria(parts: Iterable[re.Match[str]], *, split_phrases: bool) -> Criteria:
+    """Return the criteria for parts of a query. Parts without words are ignored.
+
+    Args:
+        parts: Matches of _PART.
+        split_phrases: Whether the words in phrases are criteria, too.
+    """
+    found: dict[str, list[str]] = {"": [], "tag": [], "author": [], "in": []}
     phrases = []
-    for part in _PART.finditer(typed.translate(_QUOTES)):
-        value = part["quoted"] if part["quoted"] is not None else part["plain"]
-        if part["no"]:
-            found["excluded"] += split(value)
-        elif part["operator"]:
-            found[part["operator"]].append(value)
-        else:
-            in_part = split(value)
-            found["words"] += in_part
-            if part["quoted"] is not None and len(in_part) > 1:
-                phrases.append(tuple(words.fold(word) for word in in_part))
-    return Query(
-        typed,
-        tuple(dict.fromkeys(found["words"]))[:MAX_WORDS],
-        tuple(phrases),
-        tuple(found["excluded"][:MAX_WORDS]),
-        *(tuple(filter(None, found[name][:MAX_WORDS])) for name in ("tag", "author", "in")),
-    )
+    for part in parts:
+        value = part["plain"] if part["quoted"] is None else part["quoted"]
+        in_part = split(value)
+        is_phrase = part["quoted"] is not None and len(in_part) > 1
+        if part["operator"]:
+            found[part["operator"].lower()] += [value] if in_part else []
+            continue
+        if is_phrase:
+            phrases.append(tuple(words.fold(word) for word in in_part))
+        if split_phrases or not is_phrase:
+            found[""] += in_part
+    all_words, *operators = (tuple(dict.fromkeys(values))[:MAX_WORDS] for values in found.values())
+    return Criteria(all_words, tuple(phrases), *operators)
 
 
 def split(typed: str) -> list[str]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import lru_cache, partial
 from itertools import pairwise
 from math import log
+from operator import itemgetter
 from typing import Any, Final
 
 from bson import ObjectId
@@ -20,7 +21,7 @@ from nodes.models import derived_of, stored_site
 from nodes.models.tree import Tree
 from nodes.models.validation import check_metadata
 from nodes.search import index, languages, vocabulary, words
-from nodes.search.query import Query, split
+from nodes.search.query import Criteria, Query, split
 
 # The collection that contains a result, and the result's id.
 Key = tuple[str, Any]
@@ -128,28 +129,32 @@ class Search:
                 Word(
                     word,
                     frozenset(terms | compounds),
-                    self.count(terms),
+                    self.count(index.has(terms)),
                     self.sections_titled(word),
                     has_content and languages.is_function_word(word, codes),
                 )
             )
         return resolved
 
-    def count(self, terms: Iterable[str]) -> int:
-        """Return the number of documents with any of `terms`, whether or not they can be found."""
-        return sum(index.count(name, frozenset(terms)) for name in self.collections)
+    def count(self, condition: Mapping[str, Any]) -> int:
+        """Return the number of documents that match a filter, whether or not they can be found."""
+        return sum(index.count(name, condition) for name in self.collections)
 
     def finds(self, word: str) -> int:
-        """Return how many documents that can be found contain `word`, at most 50."""
-        terms = _terms(word, self.language_codes())
-        return sum(index.count(name, terms, {**self.among, **self.among_in(name)}, 50) for name in self.collections)
+        """Return how many documents that can be found contain `word`, or are in a section whose title contains it.
+
+        Counting stops at 50.
+        """
+        terms = frozenset(_terms(word, self.language_codes()))
+        condition = Word(word, terms, sections=self.sections_titled(word)).condition
+        return sum(index.count(name, condition, self.among, self.among_in(name), most=50) for name in self.collections)
 
     def complete(self, word: Word) -> Word:
         """Return a word that also matches the words that begin with it."""
         codes = self.language_codes()
         longer = vocabulary.beginning_with(words.fold(word.typed), _COMPLETIONS)
         terms = word.terms.union(*(_terms(other, codes) for other in longer))
-        return replace(word, terms=terms, count=self.count(terms)) if longer else word
+        return replace(word, terms=terms, count=self.count(index.has(terms))) if longer else word
 
     def sections_titled(self, word: str) -> frozenset[ObjectId]:
         """Return the ids of the sections whose title contains a word, and of the sections in them."""
@@ -157,17 +162,22 @@ class Search:
         return frozenset().union(*(by_term.get(term, ()) for term in _terms(word, self.language_codes())))
 
     def conditions(self, query: Query) -> list[dict[str, Any]]:
-        """Return the filters for a query's operators and excluded words."""
-        codes = self.language_codes()
-        found: list[dict[str, Any]] = []
-        for level, values in ((index.TAG, query.tags), (index.AUTHOR, query.authors)):
-            typed = _split_unspaced(word for value in values for word in split(value))
-            found += [index.has(_terms(word, codes), (level,)) for word in typed]
-        found += [index.has_not(_terms(word, codes)) for word in _split_unspaced(query.excluded)]
-        if query.sections:
-            ids = {id for value in query.sections for id in self.sections_named(value)}
-            found.append({"metadata.parent_id": {"$in": sorted(ids)}})
-        return found
+        """Return the filters for a query's operators, and for what it excludes except phrases."""
+        excluded = query.excluded
+        without = [condition for condition, _hint in self._operators(excluded)]
+        without += [index.has(_terms(word, self.language_codes())) for word in _split_unspaced(excluded.words)]
+        required = [condition for condition, _hint in self._operators(query.required)]
+        return [*required, {"$nor": without}] if without else required
+
+    def _operators(self, criteria: Criteria) -> Iterator[tuple[dict[str, Any], str]]:
+        """Yield a filter for each operator, and the index that supports the filter."""
+        for level, values in ((index.TAG, criteria.tags), (index.AUTHOR, criteria.authors)):
+            for value in values:
+                terms = [_terms(word, self.language_codes()) for word in _split_unspaced(split(value))]
+                yield {"$and": [index.has(each, (level,)) for each in terms]}, index.INDEX
+        if criteria.sections:
+            ids = {id for value in criteria.sections for id in self.sections_named(value)}
+            yield {"metadata.parent_id": {"$in": sorted(ids)}}, "by_section"
 
     def filter(self, query: Query, resolved: Sequence[Word]) -> dict[str, Any]:
         """Return the filter for the nodes that `run` finds, except that phrases are only checked word by word."""
@@ -183,39 +193,43 @@ class Search:
     def run(self, query: Query, resolved: Sequence[Word]) -> Matches:
         """Return the nodes that contain all words of a query that aren't optional."""
         required = [word for word in resolved if not word.is_optional]
-        conditions = self.conditions(query)
         everything = self.filter(query, resolved)
-        # The server reads the nodes with the rarest word. Nodes that match a word only by their section are missing
-        # from the index of the word, so such a word can't be the only one that is read.
-        by_count = sorted(required, key=lambda word: (bool(word.sections), word.count))
-        read = by_count[:1] if by_count and not by_count[0].sections else by_count
-        drivers = [(index.has(word.terms), index.INDEX) for word in read]
-        if not required:
-            by_term = [condition for condition in conditions if index.PATH in condition]
-            drivers = [(by_term[0], index.INDEX)] if by_term else [(conditions[-1], "by_section")]
-        if required and all(word.sections for word in required):
-            inside = frozenset.intersection(*(word.sections for word in required))
-            drivers.append(({"metadata.parent_id": {"$in": sorted(inside)}}, "by_section"))
-        is_common = bool(read) and read[0].count >= index.LOOKED_THROUGH
+        drivers, count = self._drivers(query, required)
+        is_common = count >= index.LOOKED_THROUGH
         documents: dict[Key, Mapping[str, Any]] = {}
-        is_cut_short = False
+        is_cut_short = is_common
         for name in self.collections:
             find = partial(index.find, name, fields=_fields(resolved))
             wanted: list[Mapping[str, Any]] = [everything, self.among_in(name)]
             batches = []
-            if is_common:
+            if is_common and required:
                 # Among many pages, those with all words in their titles or tags come first.
+                rarest = min(required, key=lambda word: (bool(word.sections), word.count))
                 heavy = [index.has(word.terms, index.HEAVY) for word in required]
-                batches.append(find(index.has(read[0].terms, index.HEAVY), [*heavy, *wanted]))
+                batches.append(find(index.has(rarest.terms, index.HEAVY), [*heavy, *wanted]))
             if not batches or len(batches[0]) < _ENOUGH:
                 batches += [find(driver, wanted, hint=hint) for driver, hint in drivers]
             is_cut_short |= any(len(batch) == index.MOST for batch in batches)
             documents |= {(name, document["_id"]): document for batch in batches for document in batch}
-        found = self._sorted(documents, resolved)
-        if query.phrases:
-            texts = self._texts(found)
-            found = [match for match in found if _has_phrases(f"{match.title} \n {texts.get(match.key)}", query)]
-        return Matches(tuple(found), is_cut_short or is_common)
+        return Matches(tuple(self._with_phrases(self._sorted(documents, resolved), query)), is_cut_short)
+
+    def _drivers(self, query: Query, required: Sequence[Word]) -> tuple[list[tuple[dict[str, Any], str]], int]:
+        """Return the filters whose documents the server reads, each with the index that supports it, and a count.
+
+        The server reads the documents that match the most selective condition of the query. The count is the number of
+        these documents, at most index.COUNTED.
+        """
+        choices = [(word.count, index.has(word.terms), index.INDEX) for word in required if not word.sections]
+        choices += [(self.count(condition), condition, hint) for condition, hint in self._operators(query.required)]
+        if choices:
+            count, condition, hint = min(choices, key=itemgetter(0))
+            return [(condition, hint)], count
+        # Nodes that match a word only by their section are missing from the index of the word, so all are read.
+        inside = frozenset.intersection(*(word.sections for word in required))
+        drivers = [(index.has(word.terms), index.INDEX) for word in required]
+        return [*drivers, ({"metadata.parent_id": {"$in": sorted(inside)}}, "by_section")], min(
+            word.count for word in required
+        )
 
     def run_any(self, query: Query, resolved: Sequence[Word]) -> Matches:
         """Return the nodes that contain any word of a query. Those with the most and the rarest words come first."""
@@ -227,7 +241,14 @@ class Search:
                     wanted = [*conditions, self.among_in(name)]
                     found = index.find(name, index.has(word.terms), wanted, _fields(resolved), most=100)
                     documents |= {(name, document["_id"]): document for document in found}
-        return Matches(tuple(self._sorted(documents, resolved)))
+        return Matches(tuple(self._with_phrases(self._sorted(documents, resolved), query)))
+
+    def _with_phrases(self, matches: list[Match], query: Query) -> list[Match]:
+        """Return the matches whose text contains all phrases of a query, and none of the excluded phrases."""
+        if not query.required.phrases and not query.excluded.phrases:
+            return matches
+        texts = self._texts(matches)
+        return [match for match in matches if _has_phrases(f"{match.title} \n {texts.get(match.key)}", query)]
 
     def _sorted(self, documents: Mapping[Key, Mapping[str, Any]], resolved: Sequence[Word]) -> list[Match]:
         matches: list[Match] = []
@@ -323,11 +344,13 @@ def _sections_by_term(sections: Tree, codes: tuple[str, ...]) -> dict[str, set[O
 
 
 def _has_phrases(text: str, query: Query) -> bool:
+    """Return whether a text contains all phrases of a query, and none of the excluded phrases."""
     folded = f" {' '.join(words.fold(word) for word in words.split(text))} "
-    return all(
-        f" {' '.join(phrase)} " in folded or (_is_unspaced(phrase) and "".join(phrase) in text)
-        for phrase in query.phrases
-    )
+
+    def contains(phrase: tuple[str, ...]) -> bool:
+        return f" {' '.join(phrase)} " in folded or (_is_unspaced(phrase) and "".join(phrase) in text)
+
+    return all(map(contains, query.required.phrases)) and not any(map(contains, query.excluded.phrases))
 
 
 def positions(text: str, resolved: Sequence[Word], codes: Sequence[str]) -> list[tuple[int, int, int]]:

@@ -290,7 +290,9 @@ def count(filters: Filters, version: ObjectId | None, moment: datetime, collecti
     if filters.search:
         among = search.Search(tree.current(), moment, query, collections=(collection,))
         typed = search.parse(filters.search)
-        query = among.filter(typed, among.resolve(typed.words))
+        if typed.is_empty:
+            return 0
+        query = among.filter(typed, among.resolve(typed.required.words))
     return int(database()[collection].count_documents(query, limit=COUNTED + 1))
 
 

@@ -134,12 +134,13 @@ def search(
     query = parse(typed)
     if query.is_empty:
         return Results(())
+    required = query.required
     among = Search(sections, moment, public_filter(sections, moment), listed_filter)
     with search_time_limit(milliseconds):
         found = find(among, query)
         shown = [match for match in found.matches.found if _passes(among, match, filters, zone)]
         return Results(
-            query.words or (*query.tags, *query.authors, *query.sections),
+            required.words or (*required.tags, *required.authors, *required.sections),
             _hits(among, shown[:MOST][(page - 1) * size : page * size], found.words),
             min(len(shown), MOST),
             found.all_words,
@@ -151,30 +152,47 @@ def search(
 
 
 def find(among: Search, query: Query) -> Found:
-    """Return the nodes that match a query. If there are none, correct misspelled words, or return partial matches."""
-    resolved = [word if word.count else among.complete(word) for word in among.resolve(query.words)]
+    """Return the nodes that match a query.
+
+    If there are none, complete unfinished words, then correct misspelled words, or return partial matches.
+    """
+    if query.is_empty:
+        return Found((), Matches())
+    resolved = among.resolve(query.required.words)
     matches = among.run(query, resolved)
+    if len(matches.found) > FEW:
+        return Found(resolved, matches)
+    # Words are counted among the nodes that can be found, so that hidden pages don't change the results.
+    finds = {word.typed: among.finds(word.typed) for word in resolved if not word.is_optional}
+    completed = [word if finds.get(word.typed, True) else among.complete(word) for word in resolved]
+    if completed != resolved:
+        resolved = completed
+        matches = among.run(query, resolved)
     suggestion = ""
-    if len(matches.found) <= FEW and (better := _correct(among, query, resolved)):
-        resolved_better = among.resolve(better.words)
+    if len(matches.found) <= FEW and (better := _correct(among, query, finds)):
+        resolved_better = among.resolve(better.required.words)
         better_matches = among.run(better, resolved_better)
         if not matches.found and better_matches.found:
             return Found(resolved_better, better_matches, corrected=better.text)
         if len(better_matches.found) >= MANY_MORE * len(matches.found) > 0:
             suggestion = better.text
-    if not matches.found and len(resolved) > 1 and not query.phrases:
+    if not matches.found and len(resolved) > 1 and not query.required.phrases:
         return Found(resolved, among.run_any(query, resolved), all_words=False)
     return Found(resolved, matches, suggestion=suggestion)
 
 
-def _correct(among: Search, query: Query, resolved: Sequence[Word]) -> Query | None:
-    """Return a query in which misspelled words are replaced, or None if no better spelling is known."""
+def _correct(among: Search, query: Query, finds: Mapping[str, int]) -> Query | None:
+    """Return a query in which misspelled words are replaced, or None if no better spelling is known.
+
+    Args:
+        among: Where to search.
+        query: The query.
+        finds: The number of nodes that each word finds.
+    """
     text = query.text
-    for word in resolved:
-        if word.is_optional or word.sections or (finds := among.finds(word.typed)) > FEW:
-            continue
-        if (better := _similar(among, word.typed, finds)) is not None:
-            text = _replace_word(text, word.typed, better)
+    for word, count in finds.items():
+        if count <= FEW and (better := _similar(among, word, count)) is not None:
+            text = _replace_word(text, word, better)
     return parse(text) if text != query.text else None
 
 

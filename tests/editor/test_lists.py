@@ -70,6 +70,9 @@ def test_list_says_which_spelling_was_searched(site, editor):
         ({"q": "zebra"}, ["Drafted"]),
         ({"q": "nothing of that"}, []),
         ({"q": "$where"}, []),
+        ({"q": "tag:,"}, []),
+        ({"q": "-zebra"}, []),
+        ({"q": "tag:news"}, ["Live"]),
         ({"state": "nonsense"}, ["Page", "Drafted", "Expired", "Unpublished", "Scheduled", "Live", "Blog"]),
     ],
 )

@@ -55,16 +55,36 @@ def test_forms_of_a_word_have_a_term_in_common(one, other, language):
         ("letter writers", {"words": ("letter", "writers")}),
         ('"wide margin" ink', {"words": ("wide", "margin", "ink"), "phrases": (("wide", "margin"),)}),
         ("“wide margin", {"words": ("wide", "margin"), "phrases": (("wide", "margin"),)}),
-        ("ink -galls", {"words": ("ink",), "excluded": ("galls",)}),
         ("ink-galls e-mail", {"words": ("ink", "galls", "email")}),
         ('tag:craft tag:"letter writing"', {"tags": ("craft", "letter writing")}),
         ("author:ines in:essays", {"authors": ("ines",), "sections": ("essays",)}),
         ("红楼梦 ink", {"words": ("红楼梦", "ink")}),
+        ("Tag:craft IN:essays", {"tags": ("craft",), "sections": ("essays",)}),
         ("tag:", {"words": ("tag",)}),
+        ('tag:, author:- in:-- tag:🙂 tag:"', {}),
         ("- -- \x00", {}),
     ],
 )
 def test_query_is_parsed(typed, expected):
     parsed = query.parse(typed)
-    names = ("words", "phrases", "excluded", "tags", "authors", "sections")
-    assert {name: value for name in names if (value := getattr(parsed, name))} == expected
+    assert parsed.required == query.Criteria(**expected)
+    assert parsed.is_empty == (not expected)
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("-galls", {"words": ("galls",)}),
+        ("-e-mail", {"words": ("email",)}),
+        ('-"oak galls"', {"phrases": (("oak", "galls"),)}),
+        ('-"oak', {"words": ("oak",)}),
+        (
+            '-tag:craft -author:ann -in:"field notes"',
+            {"tags": ("craft",), "authors": ("ann",), "sections": ("field notes",)},
+        ),
+        ('-tag: -"" - --', {"words": ("tag",)}),
+    ],
+)
+def test_excluded_parts_are_parsed(typed, expected):
+    assert query.parse(f"ink {typed}").excluded == query.Criteria(**expected)
+    assert query.parse(typed).is_empty

@@ -154,6 +154,14 @@ class TestSearch:
             ("oakgalls", ["ink"]),
             ("tag:craft", ["paper"]),
             ("tag:craft oak", []),
+            ("Tag:craft", ["paper"]),
+            ("tag:, ink", ["ink", "paper"]),
+            ("ink -tag:craft", ["ink"]),
+            ("ink -author:ann", []),
+            ("ink -in:news", []),
+            ('ink -"oak galls"', ["paper"]),
+            ('ink -"galls oak"', ["ink", "paper"]),
+            ('ink nowhere -"oak galls"', ["paper"]),
             ("ink author:ann", ["ink", "paper"]),
             ("ink author:someone", []),
             ("in:news grain", ["paper"]),
@@ -238,6 +246,10 @@ class TestSearch:
             "'",
             "the",
             "红" * 300,
+            "tag:,",
+            "author:- in:--",
+            "-ink",
+            "\u2067ink חבר حبر",
         ],
     )
     def test_hostile_words_are_searched_as_text(self, client, query):
@@ -315,6 +327,25 @@ class TestSearch:
         assert results.is_cut_short
         results = client.get("/search", {"q": "rain zebra"}).context["results"]
         assert ([hit.node.metadata.slug for hit in results.hits], results.is_cut_short) == (["rare"], False)
+
+    @pytest.mark.parametrize("query", ["umbrella tag:leather", "umbrella in:essays", "umbrella author:jun"])
+    def test_rare_tag_section_or_author_is_found_among_pages_with_a_common_word(self, client, blog, monkeypatch, query):
+        monkeypatch.setattr(index, "LOOKED_THROUGH", 4)
+        for number in range(8):
+            post(blog, f"p{number}", 2020, 1, 1 + number, title="Umbrellas")
+        essays = node("blog", "essays")
+        post(essays, "rare", 2019, 1, 1, text="An umbrella", tags=("leather",), author={"_id": None, "name": "Jun"})
+        results = client.get("/search", {"q": query}).context["results"]
+        assert ([hit.node.metadata.slug for hit in results.hits], results.is_cut_short) == (["rare"], False)
+
+    def test_hidden_pages_and_sections_do_not_change_results(self, client, blog):
+        """Otherwise, readers could find out which words hidden pages contain."""
+        post(blog, "acmeist", 2021, 1, 1, title="An acmeist")
+        queries = {"acme": ["acmeist"], "acmeis": ["acmeist"], "marginz": ["ink"]}
+        assert {query: self.found(client, query) for query in queries} == queries
+        node("blog-entry", "acme", parent=blog, title="Acme", text="Acmeis marginz", published=None)
+        node("blog", "acmeis", title="Acmeis marginz", published=None)
+        assert {query: self.found(client, query) for query in queries} == queries
 
     def test_words_close_to_each_other_rank_higher(self, client, blog):
         filler = "Nothing happened for a long time on that day. " * 20
