@@ -47,6 +47,7 @@ _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
 _MAX_EXCERPT_SOURCE: Final = 20_000  # characters of HTML, from the start of the text
 _MAX_SEARCHED: Final = 200_000  # characters
 _MAX_MATCHES: Final = 1_000
+_JUDGED_CHARACTERS: Final = 500  # read to determine whether a text is Chinese or Japanese
 
 # Separators, and placeholders that are replaced once the text has been collected. The right separator depends on the
 # whole line. The placeholders can't occur in the text itself, because scrub() removes these characters.
@@ -89,13 +90,14 @@ def excerpt(html: str, words: int = 50) -> str:
         weight = _weight(found[0])
         if weight > left:
             end = found.start() + (len(truncate(found[0], left * _LETTERS_IN_UNSPACED_WORD)) if weight > 1 else 0)
-            return text[:end].rstrip(" \u3000,;:-–—、，；：") + "…"
+            shown = text[:end].rstrip(" \u3000,;:-–—、，；：")
+            return f"{shown} …" if shown.endswith((".", "!", "?")) else f"{shown}…"
         left -= weight
     return text
 
 
 def highlight(
-    text: str, find: Callable[[str], Sequence[tuple[int, int, int]]], around: int = 50, extracts: int = 2
+    text: str, find: Callable[[str], Sequence[tuple[int, int, int]]], around: int = 40, extracts: int = 2
 ) -> list[tuple[str, bool]]:
     """Return one line with extracts of `text` around search terms, as a list of (piece, whether it is a term) pairs.
 
@@ -105,12 +107,15 @@ def highlight(
     Args:
         text: Plain text.
         find: A function that returns the terms in a line of text, in order, as (start, end, number of the term).
-        around: The approximate number of characters to show on either side of a term. "…" replaces the rest.
+        around: The approximate number of characters to show on either side of a term. Chinese and Japanese characters
+            count twice, because they are twice as wide as others. "…" replaces the rest.
         extracts: The maximum number of extracts.
     """
     text = _one_line(scrub(text[:_MAX_SEARCHED]))
     found = find(text)[:_MAX_MATCHES]
     matches = _without_overlaps(found)
+    if _is_wide(text):
+        around //= 2
     if not matches:
         end = _word_end(text, 4 * around)
         return [(text[:end] + " …" if end < len(text) else text, False)] if text else []
@@ -131,6 +136,12 @@ def highlight(
     if position < len(text):
         _add_piece(pieces, " …", marked=False)
     return pieces
+
+
+def _is_wide(text: str) -> bool:
+    """Return whether at least half of the letters at the start of `text` are Chinese or Japanese."""
+    start = text[:_JUDGED_CHARACTERS]
+    return 2 * len(_IDEOGRAPH.findall(start)) >= max(sum(map(str.isalpha, start)), 1)
 
 
 def _without_overlaps(found: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
