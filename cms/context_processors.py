@@ -73,8 +73,7 @@ def _look(request: HttpRequest) -> dict[str, Any]:
     settings = stored_site.current().settings
     light, dark = pictures.logos()
     icons = {name.replace("-", "_"): addresses.icon_path(light, name) for name in addresses.ICONS} if light else {}
-    bundled = fonts(settings, _theme(request), shows_tagline=request.path == "/")
-    files = {"sheet": look.stylesheet_url(settings), "fonts": bundled}
+    files = {"sheet": look.stylesheet_url(settings), "fonts": fonts(settings, _theme(request))}
     return {
         **files,
         "logo": light,

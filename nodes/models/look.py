@@ -44,22 +44,16 @@ FONTS = {
 _BUNDLED = {"": ("serif", "sans"), "sans": ("sans",), "serif": ("serif",)}
 
 
-def fonts(settings: StoredSettings, theme: str = "", *, shows_tagline: bool = False) -> tuple[str, ...]:
+def fonts(settings: StoredSettings, theme: str = "") -> tuple[str, ...]:
     """Return the file names of the bundled fonts that are used at the top of a page.
 
     Args:
         settings: The site's settings.
         theme: The theme of the page, or "" for the site's theme.
-        shows_tagline: Whether the page shows the site's tagline.
     """
-    theme = theme or settings.theme
-    if theme == DOCUMENTATION and not settings.fonts:
+    if (theme or settings.theme) == DOCUMENTATION and not settings.fonts:
         return ("sans",)
-    bundled = _BUNDLED.get(settings.fonts, ())
-    # The tagline uses the italic font. Without preloading, browsers would discover the font in the style sheet, one
-    # round trip later.
-    is_slanted = "serif" in bundled and theme != DOCUMENTATION and settings.language[:2] not in ("zh", "ja")
-    return (*bundled, "serif-italic") if shows_tagline and settings.tagline and is_slanted else bundled
+    return _BUNDLED.get(settings.fonts, ())
 
 
 def contrast(colour: str, other: str) -> float:
