@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from rjsmin import jsmin
 
 from cms.serving.static_files import shorten_css
-from cms.testing.build import node
+from cms.testing.build import PAST, node
 from tests.browser import pages
 from tests.support.nodes.photo_build import gallery, upload
 
@@ -271,3 +271,54 @@ def test_copy_button_copies_code_and_confirms(browsing, noted):
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     expect(page.locator(".code-block [role=status]")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()").strip() == "x = 1"
+
+
+def test_search_result_has_two_lines_of_text_on_phones(browsing, mongo):
+    lake = upload(gallery("lakes"), fields={"published": PAST})
+    chinese, english = "页边写满了旧时读者的批注，", "Readers of old answered in the margins of their books. "
+    blog = node("blog", "news")
+    for slug, text, word in (("zh", chinese, "红楼梦"), ("en", english, "Heron")):
+        node(
+            "blog-entry",
+            slug,
+            parent=blog,
+            title=word,
+            text=text * 9 + word + "。" + text * 9,
+            **{"detail.picture": lake},
+        )
+    page = browsing(viewport={"width": 390, "height": 800})
+    for word in ("红楼梦", "heron"):
+        page.goto(f"/search?q={word}")
+        extract = page.locator(".extract")
+        box, mark = extract.bounding_box(), extract.locator("mark").bounding_box()
+        height = extract.evaluate("element => parseFloat(getComputedStyle(element).lineHeight)")
+        assert box["height"] <= 2 * height + 1
+        assert mark["y"] + mark["height"] <= box["y"] + box["height"] + 1
+
+
+def test_foreign_title_in_a_list_is_above_its_summary(browsing, mongo):
+    blog = node("blog", "news")
+    node(
+        "blog-entry",
+        "margins",
+        parent=blog,
+        title="في هوامش الكتب",
+        text="الهوامش للقراء. " * 9,
+        summary="مقال عن القراء.",
+    )
+    page = browsing(viewport={"width": 1280, "height": 800})
+    page.goto("/news")
+    title, summary = (page.locator(f".listing {part}").bounding_box() for part in ("h2", ".blurb"))
+    assert title["x"] + title["width"] == summary["x"] + summary["width"]
+    page.goto("/news/margins")
+    expect(page.locator("header .kicker")).to_have_css("text-align", "right")
+
+
+def test_long_list_in_the_footer_has_two_columns(browsing, mongo):
+    for number in range(6):
+        node("folder", f"s{number}", title=f"Section {number}")
+    page = browsing(viewport={"width": 390, "height": 800})
+    page.goto("/s0")
+    first, fourth = (page.locator(".site-footer li").nth(index).bounding_box() for index in (0, 3))
+    assert first["y"] == fourth["y"]
+    assert first["x"] < fourth["x"]
