@@ -99,6 +99,7 @@ def test_memory_of_cached_pages_is_counted_fully(mongo, client):
             client.get("/folder", {"from": f"{number:a>1800}"})
             client.get("/api/v1/nodes", {"section": str(folder), "cursor": f"{number:a>200}"})
         assert len(cache.entries) > 300
+        gc.collect()
         before = tracemalloc.get_traced_memory()[0]
         counted = cache.size
         storage.clear()
