@@ -8,6 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from tests.releases import dumps
 from tests.support.site_settings import ROOT
 
 NAMES = ("Django", "django-mongodb-backend")
@@ -55,3 +56,9 @@ def test_support_policy_lists_the_tested_versions():
         for command, file in REQUIREMENTS.items()
     }
     assert {command: series for command, *series in rows} == expected
+
+
+@pytest.mark.parametrize("guide", ["deploy.md", "deploy-on-one-server.md"])
+def test_guides_install_the_latest_release(guide):
+    text = (ROOT / "docs/how-to" / guide).read_text()
+    assert re.findall(r"\$ git checkout v(\S+)", text) == [max((path.stem for path in dumps.paths()), key=Version)]
