@@ -51,6 +51,7 @@ def node_terms(
     metadata: Mapping[str, Any],
     html: str,
     plain: str,
+    body: Sequence[str],
     language: str,
     *,
     title_words: str = "",
@@ -65,6 +66,7 @@ def node_terms(
         metadata: The node's metadata.
         html: The node's text as HTML.
         plain: The node's text as plain text, including the text in its fields.
+        body: The words in `plain`, from words.split.
         language: The code of the language of the text.
         title_words: Words that weigh as much as the title.
         keywords: Words that weigh as much as tags.
@@ -75,21 +77,21 @@ def node_terms(
     alts = map(unescape, _ALT.findall(html))
     file_name = _FILE_EXTENSION.sub("", detail.get("filename") or "")
     summary = (metadata.get("summary") or "", *headings, *alts, detail.get("alt") or "", file_name)
-    often, body = _body_terms(plain, language)
+    often, others = _body_terms(body, language)
     by_level = (
         (TITLE, words.all_terms(f"{metadata['title']} {title_words}", language, exact=True)),
         (KEYWORD, words.all_terms(keywords, language, exact=True)),
         (SUMMARY, words.all_terms(" \n ".join(summary), language)),
         (OFTEN, often),
-        (BODY, body),
+        (BODY, others | words.unspaced(plain)),
     )
     levels: dict[str, str] = {}
     for level, terms in by_level:
         for term in terms:
             levels.setdefault(term, level)
     authors = {f"{AUTHOR} {term}" for term in words.all_terms(author, language, exact=True)}
-    others = {f"{level} {term}" for term, level in levels.items()}
-    return [*sorted(tag_terms(metadata.get("tags") or (), language)), *sorted(authors | others)[:MAX_TERMS]]
+    rest = {f"{level} {term}" for term, level in levels.items()}
+    return [*sorted(tag_terms(metadata.get("tags") or (), language)), *sorted(authors | rest)[:MAX_TERMS]]
 
 
 def tag_terms(tags: Iterable[str], language: str = "") -> set[str]:
@@ -97,18 +99,13 @@ def tag_terms(tags: Iterable[str], language: str = "") -> set[str]:
     return {f"{TAG} {term}" for term in words.all_terms(" \n ".join(tags), language, exact=True)}
 
 
-def _body_terms(plain: str, language: str) -> tuple[set[str], set[str]]:
+def _body_terms(body: Sequence[str], language: str) -> tuple[set[str], set[str]]:
     """Return the terms of the words that occur often or early in the text, and the terms of all words."""
-    counts: Counter[str] = Counter()
-    early: set[str] = set()
-    for number, word in enumerate(words.split(plain)):
-        counts[word] += 1
-        if number == _EARLY:
-            early = set(counts)
-    often = {word for word, count in counts.items() if count >= _OFTEN or word in early}
+    counts = Counter(body)
+    often = {*body[:_EARLY], *(word for word, count in counts.items() if count >= _OFTEN)}
     return (
         {term for word in often for term in words.terms(word, language)},
-        {term for word in counts for term in words.terms(word, language)} | words.unspaced(plain),
+        {term for word in counts for term in words.terms(word, language)},
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 import threading
+from collections import Counter
 from functools import lru_cache
 from typing import Final
 
@@ -70,6 +71,10 @@ _FUNCTION_WORDS: Final = {
     "tr": "ama bir bu çok da daha de en gibi her için ile ise ki mi mu ne o olan olarak sonra şu var ve veya ya",
 }
 FUNCTION_WORDS: Final = {code: frozenset(words.split()) for code, words in _FUNCTION_WORDS.items()}
+_CODES_BY_WORD: Final = {
+    word: tuple(code for code, words in FUNCTION_WORDS.items() if word in words)
+    for word in frozenset().union(*FUNCTION_WORDS.values())
+}
 # Scripts that are mostly used for one language.
 _SCRIPTS: Final = (
     ("ru", re.compile("[\u0400-\u04ff]")),
@@ -100,9 +105,9 @@ def guess(text: str) -> str:
             if 2 * len(script.findall(sample)) > len(sample) - sample.count(" "):
                 # Chinese texts can quote Japanese words.
                 return "ja" if code == "zh" and 10 * len(_KANA.findall(sample)) > len(sample) else code
-    words = _WORD.findall(sample.lower())
-    counts = {code: sum(word in known for word in words) for code, known in FUNCTION_WORDS.items()}
-    best = max(counts, key=counts.__getitem__)
+    counts = Counter(code for word in _WORD.findall(sample.lower()) for code in _CODES_BY_WORD.get(word, ()))
+    # If several languages have equally many words, the first one in the table is returned.
+    best = max(FUNCTION_WORDS, key=counts.__getitem__)
     return best if counts[best] >= _ENOUGH else ""
 
 

@@ -98,7 +98,7 @@ def split(typed: str) -> list[str]:
     before = words.Token(-2, -2, "")
     for token in words.tokens(typed):
         spellings = words.spellings(token.word)
-        if words.is_compound(typed, before, token) and 1 in (len(before.word), len(token.word)):
+        if words.is_compound(typed, before.end, token.start) and 1 in (len(before.word), len(token.word)):
             found[-1:] = [(before.start, words.spellings(before.word + token.word)[-1])]
         else:
             found += [(token.start, part) for part in spellings[:-1] or spellings]

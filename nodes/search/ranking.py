@@ -1,9 +1,10 @@
 """Find the nodes that match a query, and sort them by the weight of the words, their closeness, and age."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from math import log
 from operator import itemgetter
@@ -64,7 +65,7 @@ class Word:
             return index.has(self.terms)
         return {"$or": [index.has(self.terms), {"metadata.parent_id": {"$in": sorted(self.sections)}}]}
 
-    @property
+    @cached_property
     def rarity(self) -> float:
         """The weight of the word relative to other words of the query."""
         return 1 + log(1 + index.COUNTED / (1 + self.count))
@@ -137,8 +138,15 @@ class Search:
         return resolved
 
     def count(self, condition: Mapping[str, Any]) -> int:
-        """Return the number of documents that match a filter, whether or not they can be found."""
-        return sum(index.count(name, condition) for name in self.collections)
+        """Return the number of documents that match a filter, whether or not they can be found.
+
+        Counting stops at index.COUNTED.
+        """
+        count = 0
+        for name in self.collections:
+            if count < index.COUNTED:
+                count += index.count(name, condition, most=index.COUNTED - count)
+        return count
 
     def finds(self, word: str) -> int:
         """Return how many documents that can be found contain `word`, or are in a section whose title contains it.
@@ -193,22 +201,30 @@ class Search:
     def run(self, query: Query, resolved: Sequence[Word]) -> Matches:
         """Return the nodes that contain all words of a query that aren't optional."""
         required = [word for word in resolved if not word.is_optional]
-        everything = self.filter(query, resolved)
+        conditions = self.conditions(query)
         drivers, count = self._drivers(query, required)
         is_common = count >= index.LOOKED_THROUGH
         documents: dict[Key, Mapping[str, Any]] = {}
         is_cut_short = is_common
         for name in self.collections:
             find = partial(index.find, name, fields=_fields(resolved))
-            wanted: list[Mapping[str, Any]] = [everything, self.among_in(name)]
+            others = [*conditions, self.among, self.among_in(name)]
+            wanted = [*(word.condition for word in required), *others]
             batches = []
-            if is_common and required:
-                # Among many pages, those with all words in their titles or tags come first.
-                rarest = min(required, key=lambda word: (bool(word.sections), word.count))
-                heavy = [index.has(word.terms, index.HEAVY) for word in required]
-                batches.append(find(index.has(rarest.terms, index.HEAVY), [*heavy, *wanted]))
-            if not batches or len(batches[0]) < _ENOUGH:
-                batches += [find(driver, wanted, hint=hint) for driver, hint in drivers]
+            most = index.MOST
+            if is_common and len(required) > 1:
+                # Among many pages, those with all words in their titles or tags come first, followed by only as many
+                # others as are shown.
+                rarest, *rest = sorted(required, key=lambda word: (bool(word.sections), word.count))
+                heavy = [index.has(word.terms, index.HEAVY) for word in rest]
+                batches.append(find(index.has(rarest.terms, index.HEAVY), [*heavy, *others]))
+                most = max(_ENOUGH - len(batches[0]), 0)
+            if most:
+                # The server doesn't check the driver again.
+                batches += [
+                    find(driver, [each for each in wanted if each != driver], hint=hint, most=most)
+                    for driver, hint in drivers
+                ]
             is_cut_short |= any(len(batch) == index.MOST for batch in batches)
             documents |= {(name, document["_id"]): document for batch in batches for document in batch}
         return Matches(tuple(self._with_phrases(self._sorted(documents, resolved), query)), is_cut_short)
@@ -247,8 +263,15 @@ class Search:
         """Return the matches whose text contains all phrases of a query, and none of the excluded phrases."""
         if not query.required.phrases and not query.excluded.phrases:
             return matches
+        required = [_phrase_pattern(phrase) for phrase in query.required.phrases]
+        excluded = [_phrase_pattern(phrase) for phrase in query.excluded.phrases]
         texts = self._texts(matches)
-        return [match for match in matches if _has_phrases(f"{match.title} \n {texts.get(match.key)}", query)]
+
+        def has_phrases(match: Match) -> bool:
+            folded = words.fold_text(f"{match.title} \n {texts.get(match.key)}")
+            return all(each.search(folded) for each in required) and not any(each.search(folded) for each in excluded)
+
+        return [match for match in matches if has_phrases(match)]
 
     def _sorted(self, documents: Mapping[Key, Mapping[str, Any]], resolved: Sequence[Word]) -> list[Match]:
         matches: list[Match] = []
@@ -256,11 +279,14 @@ class Search:
             stored = (document for (collection, _id), document in documents.items() if collection == name)
             matches += read_documents(name, stored, partial(self._match, name, resolved))
         matches.sort(key=_best_first)
-        if len([word for word in resolved if not word.is_optional]) > 1 and len(matches) > 1:
+        required = [word for word in resolved if not word.is_optional]
+        if len(required) > 1 and len(matches) > 1:
             first = matches[:_COMPARED]
             texts = self._texts(first)
+            find = finder(required, self.language_codes())
             matches[:_COMPARED] = sorted(
-                (self._with_closeness(match, resolved, texts.get(match.key, "")) for match in first), key=_best_first
+                (_with_closeness(match, required, find(texts.get(match.key, "")[:_READ])) for match in first),
+                key=_best_first,
             )
         return matches
 
@@ -310,16 +336,6 @@ class Search:
             score += rarity * 2
         return score
 
-    def _with_closeness(self, match: Match, resolved: Sequence[Word], text: str) -> Match:
-        """Add the score for words that are close to each other in the text."""
-        required = [word for word in resolved if not word.is_optional]
-        found = positions(text[:_READ], required, self.language_codes())
-        window = _smallest_window([(start, word) for start, _end, word in found], len(required))
-        if not window:
-            return match
-        closeness = 1 / (1 + window / (_LETTERS_PER_WORD * len(required)))
-        return replace(match, score=match.score + 1.5 * closeness * sum(word.rarity for word in required))
-
     def _texts(self, matches: Sequence[Match]) -> dict[Key, str]:
         """Return the summaries and texts of matches."""
         texts = {}
@@ -343,34 +359,42 @@ def _sections_by_term(sections: Tree, codes: tuple[str, ...]) -> dict[str, set[O
     return by_term
 
 
-def _has_phrases(text: str, query: Query) -> bool:
-    """Return whether a text contains all phrases of a query, and none of the excluded phrases."""
-    folded = f" {' '.join(words.fold(word) for word in words.split(text))} "
+def _phrase_pattern(phrase: Sequence[str]) -> re.Pattern[str]:
+    """Return the pattern that finds a phrase in a folded text. Words can contain hyphens, and end after an apostrophe."""
+    found = []
+    for word in phrase:
+        letters = f"[{words.HYPHENS}]?".join(map(re.escape, word))
+        found.append(letters if _is_unspaced((word,)) else rf"(?<!\w){letters}(?:\u2019\w+)?(?!\w)")
+    return re.compile(r"[\W_]*".join(found))
 
-    def contains(phrase: tuple[str, ...]) -> bool:
-        return f" {' '.join(phrase)} " in folded or (_is_unspaced(phrase) and "".join(phrase) in text)
 
-    return all(map(contains, query.required.phrases)) and not any(map(contains, query.excluded.phrases))
+def finder(resolved: Sequence[Word], codes: Sequence[str]) -> Callable[[str], list[tuple[int, int, int]]]:
+    """Return a function that finds words in texts.
 
-
-def positions(text: str, resolved: Sequence[Word], codes: Sequence[str]) -> list[tuple[int, int, int]]:
-    """Return the positions of words in `text`, as (start, end, number of the word), in order."""
+    The function returns (start, end, number of the word) for each place where a word occurs, in order. It looks up each
+    different word of the texts only once, so use the same function for several texts.
+    """
     numbers = {term: number for number, word in reversed([*enumerate(resolved)]) for term in word.terms}
+    unspaced = [(number, word.typed) for number, word in enumerate(resolved) if _is_unspaced((word.typed,))]
     known: dict[str, int | None] = {}
-    found: list[tuple[int, int, int]] = []
-    for start, end, token in words.tokens(text):
-        if token not in known:
-            terms = (term for word in words.spellings(token) for term in _terms(word, codes))
-            known[token] = next((numbers[term] for term in terms if term in numbers), None)
-        if (number := known[token]) is not None:
-            found.append((start, end, number))
-    for number, word in enumerate(resolved):
-        if _is_unspaced((word.typed,)):
-            start = text.find(word.typed)
+
+    def find(text: str) -> list[tuple[int, int, int]]:
+        found: list[tuple[int, int, int]] = []
+        for match in words.find(text):
+            token = match[0]
+            if token not in known:
+                terms = (term for word in words.spellings(token) for term in _terms(word, codes))
+                known[token] = next((numbers[term] for term in terms if term in numbers), None)
+            if (number := known[token]) is not None:
+                found.append((match.start(), match.end(), number))
+        for number, typed in unspaced:
+            start = text.find(typed)
             while start >= 0:
-                found.append((start, start + len(word.typed), number))
-                start = text.find(word.typed, start + 1)
-    return sorted(found)
+                found.append((start, start + len(typed), number))
+                start = text.find(typed, start + 1)
+        return sorted(found)
+
+    return find
 
 
 def _terms(word: str, codes: Iterable[str]) -> set[str]:
@@ -404,6 +428,15 @@ def _fields(resolved: Sequence[Word]) -> dict[str, Any]:
 
 def _best_first(match: Match) -> tuple[Any, ...]:
     return -match.score, -match.created.timestamp(), str(match.key)
+
+
+def _with_closeness(match: Match, required: Sequence[Word], found: Sequence[tuple[int, int, int]]) -> Match:
+    """Add the score for words that are close to each other in the text, from their positions (see `finder`)."""
+    window = _smallest_window([(start, word) for start, _end, word in found], len(required))
+    if not window:
+        return match
+    closeness = 1 / (1 + window / (_LETTERS_PER_WORD * len(required)))
+    return replace(match, score=match.score + 1.5 * closeness * sum(word.rarity for word in required))
 
 
 def _smallest_window(found: Sequence[tuple[int, int]], number: int) -> int:

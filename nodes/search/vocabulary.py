@@ -35,17 +35,24 @@ _MOST_SIMILAR: Final = 12
 _LAST: Final = "\U0010ffff"
 
 
-def words_of(metadata: Mapping[str, Any], derived: Mapping[str, Any]) -> set[str]:
-    """Return the words of a node that belong in the vocabulary, and its language."""
+def words_of(metadata: Mapping[str, Any], language: str, body: Iterable[str]) -> set[str]:
+    """Return the words of a node that belong in the vocabulary, and its language.
+
+    Args:
+        metadata: The node's metadata.
+        language: The code of the node's language.
+        body: The words in the node's text, from words.split.
+    """
     author = (metadata.get("author") or {}).get("name") or ""
-    sources = (metadata["title"], metadata.get("summary") or "", author, *metadata.get("tags", ()), derived["text"])
-    return known_words(sources) | {LANGUAGE + languages.main_code(derived["language"])}
+    sources = (metadata["title"], metadata.get("summary") or "", author, *metadata.get("tags", ()))
+    found = {*words.split(" \n ".join(sources)), *body}
+    return known_words(found) | {LANGUAGE + languages.main_code(language)}
 
 
-def known_words(sources: Iterable[str]) -> set[str]:
-    """Return the words in `sources` that belong in the vocabulary."""
-    found = {words.fold(word) for word in words.split(" \n ".join(sources))}
-    return {word for word in found if MIN_LENGTH <= len(word) <= MAX_LENGTH and word.isalpha()}
+def known_words(found: Iterable[str]) -> set[str]:
+    """Return the lower-case words that belong in the vocabulary, without accents."""
+    folded = {words.fold(word) for word in found}
+    return {word for word in folded if MIN_LENGTH <= len(word) <= MAX_LENGTH and word.isalpha()}
 
 
 @lru_cache(maxsize=10_000)

@@ -1,7 +1,7 @@
 """Search for readers: live pages and photos, with extracts, filters and corrected spelling."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
@@ -20,7 +20,7 @@ from nodes.models import Node, Photo, as_shown, derived_of, node_from_document
 from nodes.models.tree import Tree
 from nodes.search import vocabulary, words
 from nodes.search.query import LONGEST, Query, parse
-from nodes.search.ranking import COLLECTIONS, Match, Matches, Search, Word, positions
+from nodes.search.ranking import COLLECTIONS, Match, Matches, Search, Word, finder
 from nodes.selectors.listing import FIELDS, for_readers, public_filter
 
 # Maximum number of results. Readers who need more can refine their search.
@@ -283,13 +283,12 @@ def _hits(among: Search, matches: Sequence[Match], resolved: Sequence[Word]) -> 
             )
             documents |= {(name, document["_id"]): document for document in read}
     keys = [match.key for match in matches if match.key in documents]
-    required = [word for word in resolved if not word.is_optional]
-    codes = among.language_codes()
-    hits = (read_document(key[0], documents[key], partial(_hit, key[0], required, codes)) for key in keys)
+    find_words = finder([word for word in resolved if not word.is_optional], among.language_codes())
+    hits = (read_document(key[0], documents[key], partial(_hit, find_words)) for key in keys)
     return tuple(hit for hit in hits if hit and hit.node.content_type.is_installed)
 
 
-def _hit(collection: str, resolved: Sequence[Word], codes: Sequence[str], document: Mapping[str, Any]) -> Hit:
+def _hit(find_words: Callable[[str], list[tuple[int, int, int]]], document: Mapping[str, Any]) -> Hit:
     node = node_from_document(document)
     body = derived_of(as_shown(document)).get("text") or node.metadata.summary or ""
-    return Hit(node, text.highlight(body, lambda line: positions(line, resolved, codes)))
+    return Hit(node, text.highlight(body, find_words))

@@ -1,6 +1,6 @@
 """Derive data from a node's metadata. Each save stores this data with the node, so that reads don't parse the text."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from bson import ObjectId
@@ -12,7 +12,7 @@ from nodes import content, rendering
 from nodes.content import MARKDOWN, Content, declared_fields, facets, upgrading
 from nodes.languages import known as known_language
 from nodes.models import stored_site
-from nodes.search import index, languages
+from nodes.search import index, languages, words
 from nodes.selectors import stored_photos
 from nodes.selectors.references import MOST_REFERENCES, Ref
 from nodes.services import vocabulary
@@ -30,6 +30,12 @@ def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
     - For lists: `excerpt`, `facets`, `date`, `picture`, and the reading time, `minutes`.
     - `refs`: The nodes, photos and inserts that the node uses.
     """
+    derived, _body = _derive(metadata)
+    return derived
+
+
+def _derive(metadata: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the derived data for a node's metadata, and the words in its text."""
     detail = metadata.get("detail") or {}
     inserts = TextInserts(_html(metadata))
     html = inserts.plain()
@@ -40,11 +46,12 @@ def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
     if field_texts := " ".join(_words(metadata["type"], detail)):
         plain = f"{plain}\n\n{field_texts}"[:SEARCHED] if plain else field_texts[:SEARCHED]
     language = _language(metadata, plain)
-    return {
+    body = list(words.split(plain))
+    derived = {
         "excerpt": text.excerpt(html, EXCERPT_WORDS) or alt,
         "text": plain,
         "language": language,
-        "terms": _terms(metadata, html, plain, languages.main_code(language)),
+        "terms": _terms(metadata, html, plain, body, languages.main_code(language)),
         "title_words": titles.title_words(metadata["title"]),
         **_minutes(whole),
         **references(metadata, inserts),
@@ -52,12 +59,13 @@ def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
         **_date(metadata["type"], detail),
         **_picture(detail),
     }
+    return derived, body
 
 
 def derive_to_store(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived data for metadata that is about to be stored, and store its words in the vocabulary."""
-    derived = derive(metadata)
-    vocabulary.learn(metadata, derived)
+    derived, body = _derive(metadata)
+    vocabulary.learn(metadata, derived["language"], body)
     return derived
 
 
@@ -132,7 +140,7 @@ def _words(type: str, detail: Mapping[str, Any], names: Collection[str] | None =
         yield text.html_to_text(TextInserts(rendering.of_field(value)).plain(), 2 * SEARCHED) if is_markdown else value
 
 
-def _terms(metadata: Mapping[str, Any], html: str, plain: str, language: str) -> list[str]:
+def _terms(metadata: Mapping[str, Any], html: str, plain: str, body: Sequence[str], language: str) -> list[str]:
     """Return the node's search terms (nodes.search.index), including words from fields that have a higher weight."""
     detail = metadata.get("detail") or {}
     known = content.get(metadata["type"])
@@ -142,7 +150,9 @@ def _terms(metadata: Mapping[str, Any], html: str, plain: str, language: str) ->
     )
     if known.search_words is not Content.search_words and (instance := upgrading.read(metadata)):
         keywords = " \n ".join((keywords, *instance.search_words()))
-    return index.node_terms(metadata, html, plain, language, title_words=title[:SEARCHED], keywords=keywords[:SEARCHED])
+    return index.node_terms(
+        metadata, html, plain, body, language, title_words=title[:SEARCHED], keywords=keywords[:SEARCHED]
+    )
 
 
 def _facets(type: str, detail: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -17,6 +17,7 @@ from marginalia.mongo.servers import first_clause
 from nodes.collections import TRASH, home_of, node_filter
 from nodes.content import upgrading
 from nodes.errors import NodeError
+from nodes.search import words
 from nodes.services import derived, vocabulary
 from nodes.services.retrying import retry_compare_and_set
 from nodes.services.site import invalidate
@@ -103,7 +104,7 @@ def _write(stored: Document, collection: str) -> Outcome:
             return Outcome.CURRENT
         unchanged, update, outcome = change
         if derived_data := update.get("$set", {}).get("derived"):
-            vocabulary.learn(stored["metadata"], derived_data)
+            vocabulary.learn(stored["metadata"], derived_data["language"], words.split(derived_data["text"]))
         if database()[collection].update_one({**unchanged, **node_filter(collection)}, update).matched_count:
             return outcome
         again = database()[collection].find_one({"_id": stored["_id"]}, {"metadata": 1, "draft": 1, "derived": 1})

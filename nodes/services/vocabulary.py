@@ -6,7 +6,7 @@ from typing import Any
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import batched, database, insert_new
 from nodes.collections import WORDS
-from nodes.search import index, vocabulary
+from nodes.search import index, vocabulary, words
 
 # Number of words that are checked and deleted at a time.
 BATCH = 500
@@ -15,24 +15,25 @@ MAX_REMEMBERED = 200_000
 _remembered: set[str] = set()
 
 
-def learn(metadata: Mapping[str, Any], derived: Mapping[str, Any]) -> None:
+def learn(metadata: Mapping[str, Any], language: str, body: Iterable[str]) -> None:
     """Store the words of a node that aren't stored yet. Call this function before the node is written.
 
     Args:
         metadata: The node's new metadata.
-        derived: The data that was derived from it.
+        language: The code of the node's language.
+        body: The words in the node's text.
     """
-    learn_words(vocabulary.words_of(metadata, derived))
+    learn_words(vocabulary.words_of(metadata, language, body))
 
 
 def learn_tags(tags: Iterable[str]) -> None:
     """Store the words of tags that aren't stored yet."""
-    learn_words(vocabulary.known_words(tags))
+    learn_words(vocabulary.known_words(words.split(" \n ".join(tags))))
 
 
-def learn_words(words: Iterable[str]) -> None:
+def learn_words(found: Iterable[str]) -> None:
     """Store the words that aren't stored yet."""
-    new = set(words) - _remembered
+    new = set(found) - _remembered
     if not new:
         return
     collection = database()[WORDS]

@@ -194,6 +194,21 @@ class TestSearch:
         ):
             assert self.found(client, query) == ["found"], query
 
+    @pytest.mark.parametrize(
+        "query",
+        [
+            '"well-known fact"',
+            '"known fact"',
+            '"email address"',
+            '"e-mail address"',
+            '"it\'s raining"',
+            '"raining at Jose"',
+        ],
+    )
+    def test_phrases_with_hyphens_apostrophes_and_accents_are_found(self, client, blog, query):
+        post(blog, "found", 2021, 1, 1, text="A well-known fact: an e-mail address. It’s raining – at José’s.")
+        assert self.found(client, query) == ["found"]
+
     def test_contractions_are_found_in_either_spelling(self, client, blog):
         post(blog, "straight", 2021, 1, 1, text="It couldn't be.")
         post(blog, "curly", 2021, 1, 2, text="It couldn’t be.")
