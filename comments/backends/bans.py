@@ -59,12 +59,13 @@ class Bans:
     def find(self, typed: str = "", *, limit: int, after: str = "") -> list[Ban]:
         """Return bans, newest first. If `typed` isn't empty, return those whose value or reason contains its words.
 
-        `after` is the id of the last ban on the previous page.
+        `after` is the id of the last ban on the previous page. Bans that have ended are left out.
         """
-        query: dict[str, Any] = {}
+        # The server deletes ended bans a little later.
+        conditions: list[dict[str, Any]] = [{"$or": [{"expires": None}, {"expires": {"$gt": now()}}]}]
         if pattern := terms.Pattern.parse(typed):
-            beginnings = [{"words": {"$regex": f"^{word}"}} for word in (*pattern.words, *pattern.prefixes)]
-            query["$and"] = beginnings
+            conditions += [{"words": {"$regex": f"^{word}"}} for word in (*pattern.words, *pattern.prefixes)]
+        query: dict[str, Any] = {"$and": conditions}
         if last := self.get(after):
             query["$or"] = [
                 {"created": {"$lt": last.created}},

@@ -74,8 +74,7 @@ def lift(sender: Sender, ban_id: str) -> Ban | None:
 
 def find(typed: str = "", *, limit: int, after: str = "") -> list[Ban]:
     """Return bans, newest first. For the arguments, see `Bans.find`."""
-    moment = now()
-    return [ban for ban in backend().bans.find(typed, limit=limit, after=after) if ban.is_active(moment)]
+    return backend().bans.find(typed, limit=limit, after=after)
 
 
 def check_moderator(sender: Sender) -> str:

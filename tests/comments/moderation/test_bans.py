@@ -231,6 +231,14 @@ def test_list_is_searched_by_value_and_reason(sender):
     assert bans.find("pills", limit=9) == []
 
 
+def test_bans_that_have_ended_take_no_place_in_the_list(sender, mongo):
+    terms = [bans.parse("link", f"{name}.example") for name in ("a", "b", "c")]
+    stored = [bans.ban(sender, term, expires=now() + timedelta(days=1)) for term in terms]
+    past = {"$set": {"expires": now() - timedelta(seconds=1)}}
+    assert mongo["comments.bans"].update_one({"value": "b.example"}, past).modified_count == 1
+    assert [ban.id for ban in bans.find(limit=2)] == [stored[2].id, stored[0].id]
+
+
 def test_ban_from_a_comment_is_previewed_hides_and_is_undone(post_page, staff, mongo):
     spammer = Client(REMOTE_ADDR="203.0.113.77")
     for n in range(3):
