@@ -17,7 +17,6 @@ from marginalia.comments.errors import CommentNotFound
 from marginalia.comments.moderators import is_moderator
 from marginalia.comments.posting import bans, ip_hash, policy, spam, tokens
 from marginalia.comments.posting.forms import user_key
-from marginalia.comments.posting.policy import Mode
 from marginalia.comments.posting.services import Refused, Sender
 from marginalia.comments.types import Comment, Target, TermKind
 
@@ -64,7 +63,7 @@ def _check(sender: Sender, obj: Model) -> None:
     rules = policy.policy_for(obj)
     if not rules.likes:
         raise Refused("likes", _("Comments can't be liked here."))
-    if rules.mode is Mode.MEMBERS and not user:
+    if rules.needs_account(user):
         raise Refused("members", _("Only members can like comments here. Log in first."))
     if is_moderator(request.user):
         return

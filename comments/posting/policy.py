@@ -51,6 +51,10 @@ class Policy:
         """Return whether the discussion accepts no new comments."""
         return self.mode is Mode.CLOSED or not discussion.open or (self.closes is not None and self.closes <= now())
 
+    def needs_account(self, user: str) -> bool:
+        """Return whether the writer must log in first. `user` is the key of the writer's account, or "" without one."""
+        return self.mode is Mode.MEMBERS and not user
+
     @property
     def holds_all(self) -> bool:
         """Return whether every comment has to wait for a moderator."""

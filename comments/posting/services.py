@@ -342,7 +342,7 @@ def _check_policy(obj: Model, discussion: Discussion, submission: Submission) ->
     rules = policy.policy_for(obj)
     if rules.is_closed(discussion):
         raise Refused("closed", DiscussionClosed.sentence)
-    if rules.mode is Mode.MEMBERS and not submission.user:
+    if rules.needs_account(submission.user):
         raise Refused("members", _("Only members can comment here. Log in, then send your comment again."))
     return rules
 

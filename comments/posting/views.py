@@ -20,7 +20,6 @@ from marginalia.comments.moderators import is_moderator
 from marginalia.comments.posting import cookie, forms, ip_hash, likes, own, policy, preparation, services, spam, tokens
 from marginalia.comments.posting.cookie import remember, sent_comments
 from marginalia.comments.posting.forms import CommentForm
-from marginalia.comments.posting.policy import Mode
 from marginalia.comments.posting.services import Refused, Sender
 from marginalia.comments.posting.spam import Submission
 from marginalia.comments.posting.tokens import BadToken, FormToken, SentComment
@@ -148,7 +147,7 @@ def _form_context(
         "parent": parent,
         "parent_html": SafeString(parent.html) if parent else "",
         "is_closed": rules.is_closed(selectors.discussion(target)),
-        "needs_login": rules.mode is Mode.MEMBERS and not forms.user_key(request.user),
+        "needs_login": rules.needs_account(forms.user_key(request.user)),
         "liked": _liked(request, target) if rules.likes else "",
         "own": own.list_own(sent_comments(request), target, request.user, final=final),
         # Whether a script has inserted the form into the page that contains the discussion.

@@ -8,9 +8,11 @@ from functools import partial
 from typing import Any
 
 from django import template
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Model
 from django.http import HttpRequest
+from django.shortcuts import resolve_url
 from django.template.base import FilterExpression, Parser, Template, Token, token_kwargs
 from django.template.context import Context, RequestContext
 from django.template.loader import select_template
@@ -204,13 +206,18 @@ def get_comment_form(context: Context, subject: Subject) -> forms.CommentForm:
 
 @for_tag("render_comment_form", fills_variable=False, options=frozenset({"using"}))
 def render_comment_form(context: Context, subject: Subject, using: str = "") -> SafeString:
-    """Render a form for a new comment if the discussion is open.
+    """Render a form for a new comment if the discussion is open, or a link to the login page if it is needed first.
 
     A page that contains the form is meant for only one reader, so caches must not store it.
     """
     if not _is_open(context, subject):
         return SafeString()
-    form = forms.blank_form(subject.target, _user(context))
+    user = _user(context)
+    if subject.policy.needs_account(forms.user_key(user)):
+        assert subject.object is not None  # without an object, there is no open discussion
+        login = {"login_url": resolve_url(settings.LOGIN_URL), "next": subject.object.get_absolute_url()}
+        return _render(context, subject, "login", "", login)
+    form = forms.blank_form(subject.target, user)
     return _render(context, subject, "form", using, {"form": form, "target": subject.target})
 
 

@@ -168,6 +168,14 @@ def test_closed_discussion_has_no_form(node, post_page):
     assert render("{% render_comment_form for node %}", node=node) == ""
 
 
+def test_visitors_of_a_discussion_for_members_get_a_link_to_the_login_page(node, rules, ann):
+    rules(MODE="members")
+    html = render("{% render_comment_form for node %}", node=node)
+    assert "<form" not in html
+    assert f"next={node.get_absolute_url()}" in html
+    assert 'name="token"' in render("{% render_comment_form for node %}", node=node, user=ann)
+
+
 def test_form_link_leads_to_the_form(client, node, post_page):
     html = render("{% render_comment_form_link for node %}", node=node)
     assert f'href="{site.form_url(post_page)}"' in html
