@@ -100,9 +100,13 @@ def list_redirects(
     """Return the redirects that editors have added. You need permission to publish."""
     if not access.may_manage_redirects(principals.current(request)):
         raise PermissionDenied
-    page = manual_redirects.page(q.lower(), cursor, limit + 1)
-    following = page[limit - 1].url if len(page) > limit else None
-    return responses.list_response(request, [_serialize(redirect) for redirect in page[:limit]], following)
+    return responses.page_response(
+        request,
+        manual_redirects.page(q.lower(), cursor, limit + 1),
+        limit,
+        cursor=lambda redirect: redirect.url,
+        serialize=lambda shown: list(map(_serialize, shown)),
+    )
 
 
 @router.post(

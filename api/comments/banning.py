@@ -37,9 +37,13 @@ def list_bans(
 ) -> HttpResponse:
     """Return the bans, newest first. A token needs the scope “moderate”."""
     require_moderator(request)
-    found = bans.find(q, limit=limit + 1, after=cursor)
-    following = found[limit - 1].id if len(found) > limit else None
-    return responses.list_response(request, [_serialize_ban(ban) for ban in found[:limit]], following)
+    return responses.page_response(
+        request,
+        bans.find(q, limit=limit + 1, after=cursor),
+        limit,
+        cursor=lambda ban: ban.id,
+        serialize=lambda shown: list(map(_serialize_ban, shown)),
+    )
 
 
 @router.post(

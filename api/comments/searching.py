@@ -52,10 +52,13 @@ def search(
     before = searches.parse_cursor(cursor)
     if cursor and before is None:
         raise Problem("invalid", errors=[("query.cursor", "This cursor is not valid for this list.")])
-    matches = searches.find(form.selection(), form.states, limit=limit + 1, before=before)
-    following = searches.cursor(matches[limit - 1]) if len(matches) > limit else None
-    hits = searches.with_texts(matches[:limit])
-    return responses.list_response(request, [presenting.serialize_found(hit) for hit in hits], following)
+    return responses.page_response(
+        request,
+        searches.find(form.selection(), form.states, limit=limit + 1, before=before),
+        limit,
+        cursor=searches.cursor,
+        serialize=lambda shown: list(map(presenting.serialize_found, searches.with_texts(shown))),
+    )
 
 
 @router.get(
@@ -73,9 +76,13 @@ def bulk_decisions(
 ) -> HttpResponse:
     """Return the decisions of the last 30 days, newest first."""
     require_moderator(request)
-    decisions = batches.find(limit=limit + 1, after=cursor)
-    following = decisions[limit - 1].id if len(decisions) > limit else None
-    return responses.list_response(request, [serialize_batch(batch) for batch in decisions[:limit]], following)
+    return responses.page_response(
+        request,
+        batches.find(limit=limit + 1, after=cursor),
+        limit,
+        cursor=lambda batch: batch.id,
+        serialize=lambda shown: list(map(serialize_batch, shown)),
+    )
 
 
 @router.post(

@@ -6,10 +6,10 @@ also changes when a tag, a URL or a photo in the body text changes. All other ET
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -23,6 +23,8 @@ from django.utils.http import parse_etags, quote_etag
 
 from api.problems import Problem
 from api.rights import principals
+
+Item = TypeVar("Item")
 
 # The OpenAPI parameter for operations that need If-Match.
 IF_MATCH = {
@@ -84,6 +86,27 @@ def list_response(request: HttpRequest, items: list[Any], following: str | None,
         url = f"{request.path}?{urlencode([*parameters, ('cursor', following)])}"
         response["Link"] = f'<{url}>; rel="next"'
     return response
+
+
+def page_response(
+    request: HttpRequest,
+    read: Sequence[Item],
+    limit: int,
+    *,
+    cursor: Callable[[Item], str],
+    serialize: Callable[[Sequence[Item]], list[Any]],
+) -> HttpResponse:
+    """Return a list page of at most `limit` items.
+
+    Args:
+        request: The request.
+        read: The items on the page, and one more if there is a next page.
+        limit: The maximum number of items.
+        cursor: A function that returns the cursor of the page after an item.
+        serialize: A function that converts the items to JSON-compatible data.
+    """
+    shown = read[:limit]
+    return list_response(request, serialize(shown), cursor(shown[-1]) if len(read) > limit else None)
 
 
 def etag(nonce: ObjectId | None, content: bytes) -> str:

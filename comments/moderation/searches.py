@@ -1,6 +1,7 @@
 """Search the published and pending comments of all discussions, for moderators."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -56,7 +57,7 @@ def parse_cursor(typed: str) -> tuple[datetime, str] | None:
     return (_EPOCH + timedelta(milliseconds=int(match[1])), match[2]) if match else None
 
 
-def with_texts(found: list[Found]) -> list[Hit]:
+def with_texts(found: Sequence[Found]) -> list[Hit]:
     """Return the comments that a search found, with their texts. Comments that no longer exist are left out."""
     published = _published(found)
     objects = targets.resolve_many({hit.target for hit in found})
@@ -74,7 +75,7 @@ def with_text(comment: Comment) -> Comment:
     return _read(comment.target, [comment.slug]).get(comment.slug, comment) if comment.removed else comment
 
 
-def _published(found: list[Found]) -> dict[tuple[Target, str], Comment]:
+def _published(found: Sequence[Found]) -> dict[tuple[Target, str], Comment]:
     slugs: dict[Target, list[str]] = {}
     for hit in found:
         if not hit.held_id:
