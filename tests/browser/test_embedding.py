@@ -74,6 +74,23 @@ def test_reader_previews_posts_replies_and_edits(browsing, other):
     expect(stranger.get_by_role("button", name="Edit")).to_have_count(0)
 
 
+def test_page_that_loads_the_script_twice_has_one_working_discussion(browsing, other):
+    page = browsing()
+    page.goto(f"{other.url}/posts/7/")
+    post(page, "The first")
+    page.evaluate("""() => {
+        const old = document.querySelector("script[src*=embed]");
+        const again = document.createElement("script");
+        again.src = old.src;
+        old.after(again);
+        document.querySelector("marginalia-comments").replaceWith(document.createElement("marginalia-comments"));
+        document.querySelector("[data-marginalia-count]").textContent = "";
+    }""")
+    expect(page.locator("[data-marginalia-count]").first).to_have_text("1")
+    expect(page.get_by_text("The first")).to_have_count(1)
+    post(page, "The second", name="")
+
+
 def test_refused_comment_keeps_its_text(browsing, other):
     page = browsing()
     page.expected.append("422")

@@ -589,7 +589,8 @@
     }
   };
 
-  customElements.define("marginalia-comments", MarginaliaComments);
+  // A page can load the script more than once, for example when a theme replaces only the content of a page.
+  if (!customElements.get("marginalia-comments")) customElements.define("marginalia-comments", MarginaliaComments);
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", showCounts);
   else showCounts();
 })();

@@ -42,6 +42,9 @@ def test_reader_comments_under_the_name_in_the_token(key, algorithm):
 INVALID = {
     "expired": token(exp=time.time() - 60),
     "no expiry": token(exp=None),
+    "not valid yet": token(nbf=time.time() + 600),
+    "issued in the future": token(iat=time.time() + 600),
+    "deeply nested header": base64.urlsafe_b64encode(b"[" * 2_700).decode() + "." + token().partition(".")[2],
     "no audience": token(aud=None),
     "another audience": token(aud="shop"),
     "no subject": token(sub=None),
