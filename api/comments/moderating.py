@@ -7,13 +7,14 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
 from api.comments import presenting, refusals, shapes
-from api.comments.parameters import COMMENT_PATH, CommentSlug, IfMatch, NodeId, if_match_rev, load_target
+from api.comments.parameters import COMMENT_PATH, CommentSlug, IfMatch, NodeId, load_target
 from api.comments.posting import router, sender_of
 from api.http import responses
 from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS
 from api.rights.scopes import Scope
+from marginalia.comments.api import writing
 from marginalia.comments.errors import CommentNotFound
 from marginalia.comments.moderation import actions, pending
 from marginalia.comments.posting.services import Sender
@@ -59,10 +60,12 @@ def queue(
         held = selectors.held(verdict=Verdict(state), limit=limit + 1, after=cursor)
     except CommentNotFound:
         raise Problem("invalid", errors=[("query.cursor", "This cursor is not valid for this list.")]) from None
-    shown = held[:limit]
-    following = shown[-1].id if len(held) > limit else None
-    return responses.list_response(
-        request, [presenting.serialize_queued(case) for case in pending.cases(shown)], following
+    return responses.page_response(
+        request,
+        held,
+        limit,
+        cursor=lambda comment: comment.id,
+        serialize=lambda shown: list(map(presenting.serialize_queued, pending.cases(shown))),
     )
 
 
@@ -167,7 +170,7 @@ def restore(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: 
     In If-Match, send the version in which you read the removed comment. You can safely send the request again.
     """
     moderator = require_moderator(request)
-    rev = if_match_rev(request)
+    rev = writing.if_match_rev(request)
     target, obj = load_target(node_id)
     restored = actions.restore(moderator, target, slug, rev=rev)
     return presenting.comment_response(request, obj, selectors.with_likes(restored))

@@ -1,4 +1,7 @@
-"""Convert comments to JSON, using the schemas in api/comments/shapes.py."""
+"""Convert comments to JSON, using the schemas in api/comments/shapes.py.
+
+`marginalia.comments.api.presenting` converts the fields that all APIs have.
+"""
 
 from collections.abc import Collection
 from dataclasses import asdict
@@ -6,33 +9,24 @@ from typing import Any
 
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 
-from api.comments.shapes import PENDING
 from api.http import responses
 from api.rights import principals
 from api.rights.principals import Principal
 from api.rights.scopes import OF_NODES
 from marginalia.comments import conf
+from marginalia.comments.api import presenting
 from marginalia.comments.moderation.pending import Case
 from marginalia.comments.moderation.searches import Hit
 from marginalia.comments.moderators import is_moderator
 from marginalia.comments.posting.forms import user_key
-from marginalia.comments.reading import links
 from marginalia.comments.reading.lists import Subject
-from marginalia.comments.types import Comment, CommentAuthor, Discussion, HeldComment, Target
+from marginalia.comments.types import Comment, Discussion, HeldComment, Target
 
 
 def serialize_discussion(target: Target, obj: Model, discussion: Discussion) -> dict[str, Any]:
     """Return a discussion's data, without its comments."""
-    subject = Subject(target, obj)
-    return {
-        "node": target.pk,
-        "count": discussion.count,
-        "open": subject.is_open(discussion),
-        "likes": subject.may_like,
-        "order": discussion.order,
-    }
+    return {"node": target.pk, **presenting.serialize_discussion(Subject(target, obj), discussion)}
 
 
 def serialize_managed(target: Target, obj: Model, discussion: Discussion) -> dict[str, Any]:
@@ -74,25 +68,8 @@ def serialize_comment(request: HttpRequest, comment: Comment | HeldComment, auth
         comment: The comment.
         authors: The ids of the accounts that are authors of the commented object.
     """
-    published = comment if isinstance(comment, Comment) else None
-    is_removed = published is not None and published.removed
-    arguments = [comment.target.label, comment.target.pk, comment.slug]
-    data = {
-        "slug": comment.slug,
-        "node": comment.target.pk,
-        "parent": comment.parent or None,
-        "depth": comment.slug.count("/"),
-        "kind": comment.kind,
-        "state": published.state if published else PENDING,
-        "rev": comment.rev,
-        "posted": comment.posted,
-        "edited": published.edited if published else None,
-        "author": None if is_removed else _serialize_author(comment.author, authors),
-        "body_html": "" if is_removed else comment.html,
-        "url": links.origin(request) + reverse("comments-url-redirect", args=arguments),
-        "extra": dict(comment.extra),
-        "likes": published.likes if published and not is_removed else 0,
-    }
+    data = {"node": comment.target.pk, **presenting.serialize_comment(request, comment, authors)}
+    is_removed = isinstance(comment, Comment) and comment.removed
     return data | ({"source": comment.source} if not is_removed and _can_see_source(request, comment) else {})
 
 
@@ -127,15 +104,10 @@ def _serialize_for_moderators(comment: Comment | HeldComment, obj: Model | None)
         "parent": comment.parent or None,
         "kind": comment.kind,
         "posted": comment.posted,
-        "author": _serialize_author(comment.author, _authors_of(obj) if obj else ()),
+        "author": presenting.serialize_author(comment.author, _authors_of(obj) if obj else ()),
         "body_html": comment.html,
         "source": comment.source,
     }
-
-
-def _serialize_author(author: CommentAuthor, authors: Collection[str]) -> dict[str, Any]:
-    is_author = author.id is not None and author.id in authors
-    return {"name": author.name, "url": author.url, "is_author": is_author, "is_moderator": author.is_moderator}
 
 
 def _authors_of(obj: Model) -> Collection[str]:

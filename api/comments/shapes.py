@@ -1,18 +1,15 @@
 """Schemas of the request and response bodies for discussions."""
 
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, Field, StrictBool, StrictFloat, StrictInt
+from pydantic import AwareDatetime, Field, StrictBool, StrictInt
 
 from api.schemas.shapes import Id, Shape
+from marginalia.comments.api import shapes
+from marginalia.comments.api.shapes import Kind, Order, Slug, Writer
 from marginalia.comments.types import MAX_SLOW_SECONDS, TermKind
 
-# These values are part of the API, so they are listed explicitly. If you add a value in marginalia.comments.types, add
-# it here, too.
-Kind = Literal["comment", "pingback", "trackback"]
-Order = Literal["oldest", "newest", "threaded"]
-PENDING = "pending"
 # The names of the kinds of bans, and the kinds that they stand for.
 BAN_KINDS = {
     "account": TermKind.ACCOUNT,
@@ -23,56 +20,14 @@ BAN_KINDS = {
     "words": TermKind.PATTERN,
 }
 BanKind = Literal["account", "network", "email", "email-domain", "link-domain", "words"]
-# Maximum text length that the API parses. The site's own limit is lower, and the form enforces it.
-MAX_LENGTH = 200_000
 MAX_DECISIONS = 100
-# Maximum number of values of added form fields, and their maximum length. The site's own limit is lower.
-MAX_EXTRA = 100
-ExtraText = Annotated[str, Field(max_length=MAX_LENGTH)]
-ExtraValue = ExtraText | StrictInt | StrictFloat | StrictBool | Annotated[list[ExtraText], Field(max_length=MAX_EXTRA)]
-
-Slug = Annotated[
-    str,
-    Field(
-        max_length=600,
-        pattern="^[a-z2-7]{16}(/[a-z2-7]{16})*$",
-        examples=["mfzwizltoq2gk3tu"],
-        description="The id of a comment in its discussion: the parent's slug, a slash, and one more part.",
-    ),
-]
 
 
-class Writer(Shape):
-    """The author of a comment.
-
-    `is_author` is true if the account also wrote the page. `is_moderator` is true if the account was a moderator when
-    it wrote the comment.
-    """
-
-    name: str
-    url: str
-    is_author: bool
-    is_moderator: bool
-
-
-class Comment(Shape):
+class Comment(shapes.Comment):
     """A comment. A removed comment has no author and no text."""
 
-    slug: Slug
     node: Id
-    parent: Slug | None = Field(description="The comment that this comment replies to.")
-    depth: int = Field(description="0 for a comment that is not a reply.")
-    kind: Kind
-    state: Literal["public", "removed", "pending"]
-    rev: int = Field(description="Increases by one with every change. Compared with If-Match.")
-    posted: datetime
-    edited: datetime | None
-    author: Writer | None
-    body_html: str = Field(description="The text as sanitized HTML.")
     source: str = Field("", description="The text as typed. Only for moderators and the account that wrote it.")
-    url: str = Field(description="The permalink.")
-    likes: int = Field(description="How many readers like the comment.")
-    extra: dict[str, Any] = Field(description="The values of the fields that the site's own comment form has added.")
 
 
 class CommentOnPage(Comment):
@@ -83,17 +38,13 @@ class CommentOnPage(Comment):
     )
 
 
-class Discussion(Shape):
+class Discussion(shapes.Discussion):
     """A node's discussion. `order` is the default order of its pages.
 
     `open` is true if the discussion currently accepts comments. `likes` is true if readers can like comments.
     """
 
     node: Id
-    count: int
-    open: bool
-    likes: bool
-    order: Order
 
 
 Minute = Annotated[
@@ -172,28 +123,6 @@ class Counts(Shape):
     """The number of public comments on each node, in the order in which the nodes were requested."""
 
     items: list[Count]
-
-
-class NewComment(Shape):
-    """A comment to post. Only visitors need `name` and `email`.
-
-    For accounts, the API uses the name and email address of the account.
-    """
-
-    text: str = Field(max_length=MAX_LENGTH, examples=["Where was this taken?"])
-    parent: Slug | None = Field(None, description="The comment that this comment replies to.")
-    name: str = Field("", max_length=MAX_LENGTH)
-    email: str = Field("", max_length=MAX_LENGTH, description="Never shown to readers.")
-    notify: StrictBool = Field(False, description="Send an email when someone replies.")
-    extra: dict[str, ExtraValue] = Field(
-        {}, max_length=MAX_EXTRA, description="Values for the fields that the site's own comment form has added."
-    )
-
-
-class NewText(Shape):
-    """The new text of a comment."""
-
-    text: str = Field(max_length=MAX_LENGTH)
 
 
 class ForModerators(Shape):

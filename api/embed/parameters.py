@@ -17,13 +17,8 @@ from api.problems import Problem
 from api.rights import limits, principals
 from api.rights.principals import SAFE_METHODS, Principal, Visitor
 from api.schemas.shapes import Shape
-from marginalia.comments.posting import tokens
+from marginalia.comments.api import writing
 from marginalia.comments.posting.services import Sender
-
-OWN_HEADER = "Comments-Own"
-GUEST_HEADER = "Comments-Guest"
-# Longer lists aren't signed by this site, because a list contains at most MAX_SENT comments.
-MAX_OWN = 4_000
 
 Address = Annotated[str, Query(max_length=pages.MAX_ADDRESS, description="The page's URL, with its id as fragment.")]
 
@@ -95,12 +90,5 @@ def parse_address(text: str, field: str = "query.page") -> PageAddress:
 
 def embed_sender(request: HttpRequest) -> Sender:
     """Return the sender of a request, with the comments in its header Comments-Own."""
-    own = request.headers.get(OWN_HEADER, "")
     sender = sender_of(request, principals.current(request))
-    return Sender(sender.request, tokens.read_sent(own) if len(own) <= MAX_OWN else ())
-
-
-def embed_guest(request: HttpRequest) -> str:
-    """Return the signed id of a guest in a request's header Comments-Guest, or "" if there is none."""
-    guest = request.headers.get(GUEST_HEADER, "")
-    return guest if len(guest) <= MAX_OWN else ""
+    return Sender(sender.request, writing.sent_comments(request))

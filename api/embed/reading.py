@@ -6,15 +6,16 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 from pydantic import Field
 
-from api.comments import refusals, shapes
+from api.comments import refusals
 from api.comments.reading import MAX_COUNTED, Cursor
 from api.embed import pages, presenting
-from api.embed.parameters import OPTIONS, Address, embed_guest, embed_sender, parse_address, router
+from api.embed.parameters import OPTIONS, Address, embed_sender, parse_address, router
 from api.embed.texts import texts
 from api.http import responses
 from api.problems import Problem
 from api.schemas.shapes import Shape
 from marginalia.comments import conf
+from marginalia.comments.api import shapes, writing
 from marginalia.comments.posting import ip_hash, likes, preparation, spam
 from marginalia.comments.posting.forms import user_key
 from marginalia.comments.reading import paging, selectors
@@ -40,7 +41,7 @@ def comments(request: HttpRequest, page: Address, cursor: Cursor = "", anchor: A
     result = selectors.requested_page(target, PageRequest.parse(cursor))
     previous, following = paging.cursors(result)
     held = presenting.own_held(sender, target)
-    liked = likes.liked(target, likes.reader(request.user, embed_guest(request)))
+    liked = likes.liked(target, likes.reader(request.user, writing.guest(request)))
     response = responses.json_response(
         request,
         {

@@ -5,25 +5,20 @@ from typing import Any, Literal
 from django.http import HttpRequest, HttpResponse
 from pydantic import Field, StrictBool
 
-from api.comments import refusals, shapes
-from api.comments.parameters import CommentSlug, IfMatch, Key, if_match_rev
-from api.comments.posting import MIN_VISITOR_KEY, check_form, nonce_for
+from api.comments import refusals
+from api.comments.parameters import CommentSlug, IfMatch, Key
 from api.embed import pages, presenting
-from api.embed.parameters import OPTIONS, Address, PageShape, embed_guest, embed_sender, parse_address
+from api.embed.parameters import OPTIONS, Address, PageShape, embed_sender, parse_address
 from api.embed.reading import router
 from api.http import responses
-from api.http.idempotency import HEADER
 from api.models import EmbeddedPage
 from api.problems import Problem
-from api.rights import principals
+from marginalia.comments.api import shapes, writing
 from marginalia.comments.moderation import actions
-from marginalia.comments.posting import likes, own, services, tokens
-from marginalia.comments.posting.forms import CommentForm, EditForm, user_key
+from marginalia.comments.posting import likes, tokens
 from marginalia.comments.posting.services import Sender
-from marginalia.comments.posting.tokens import FormToken, SentComment
-from marginalia.comments.posting.views import submission
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Comment, HeldComment, Target, Verdict
+from marginalia.comments.types import Comment, HeldComment, Verdict
 
 COMMENT_PATH = "/embed/comments/{commentslug:slug}"
 
@@ -54,35 +49,23 @@ class EmbeddedDecision(PageShape):
 @refusals.as_problems()
 def post(request: HttpRequest, data: NewEmbeddedComment, key: Key) -> HttpResponse:
     """Post a comment. Add it to the list in `own`, which the browser sends in the header Comments-Own from then on."""
-    if len(key) < MIN_VISITOR_KEY:
-        raise Problem("invalid", errors=[(f"header.{HEADER}", "This key is too short.")])
     address = parse_address(data.page, "body.page")
     sender = embed_sender(request)
-    principal = principals.current(request)
-    form = CommentForm({**data.model_dump(exclude={"page", "title", "extra"}), "token": key}, user=principal)
-    check_form(form)
-    target = address.target
-    parent = data.parent or ""
-    token = FormToken(str(target), parent, nonce_for(target, parent, principal, key), begun=0, user=user_key(principal))
+    new = writing.read_comment(sender, address.target, data, key)
     page = pages.get_or_create(address, data.title)
-    result = services.submit(sender, page, submission(request, token, form))
-    comment = result.comment or result.held
-    assert comment is not None
-    sent = SentComment(str(target), comment.slug, token.nonce)
-    sender = Sender(request, (sent, *(entry for entry in sender.sent if entry != sent)))
-    return _comment_response(sender, page, comment, status=201, own=tokens.sign_sent(sender.sent))
+    comment, own = writing.post(sender, page, new)
+    sender = Sender(request, tokens.read_sent(own))
+    return _comment_response(sender, page, comment, status=201, own=own)
 
 
 @router.patch(COMMENT_PATH, url_name="embed-comment", **OPTIONS)
 @refusals.as_problems()
 def change(request: HttpRequest, slug: CommentSlug, data: NewEmbeddedText, if_match: IfMatch = "") -> HttpResponse:
     """Replace the text of your own comment, or of any comment if you are a moderator."""
-    rev = if_match_rev(request)
+    rev = writing.if_match_rev(request)
     sender = embed_sender(request)
     page, comment = _load(sender, data.page, "body.page", slug)
-    form = EditForm({"text": data.text, "rev": rev, "nonce": f"api {rev}"})
-    check_form(form)
-    services.revise(sender, page, comment, **form.cleaned_data)
+    writing.change(sender, page, comment, data.text, rev)
     return _comment_response(sender, *_load(sender, data.page, "body.page", slug))
 
 
@@ -90,13 +73,10 @@ def change(request: HttpRequest, slug: CommentSlug, data: NewEmbeddedText, if_ma
 @refusals.as_problems()
 def delete(request: HttpRequest, slug: CommentSlug, page: Address, if_match: IfMatch = "") -> HttpResponse:
     """Delete your own comment, or any comment if you are a moderator."""
-    rev = if_match_rev(request)
+    rev = writing.if_match_rev(request)
     sender = embed_sender(request)
     _page, comment = _load(sender, page, "query.page", slug)
-    if not (isinstance(comment, Comment) and comment.removed):
-        if isinstance(comment, HeldComment) and comment.rev != rev:
-            raise Problem("stale")
-        services.delete(sender, comment, rev=rev)
+    writing.delete(sender, comment, rev)
     return HttpResponse(status=204)
 
 
@@ -107,7 +87,7 @@ def like(request: HttpRequest, slug: CommentSlug, data: EmbeddedLike) -> HttpRes
     sender = embed_sender(request)
     address = parse_address(data.page, "body.page")
     comment = selectors.get(address.target, slug)
-    guest = tokens.guest_or_new(embed_guest(request))
+    guest = tokens.guest_or_new(writing.guest(request))
     who = likes.reader(request.user, guest)
     likes.set_like(sender, pages.get(address), comment, who, liked=data.liked)
     changed = selectors.with_likes(comment)
@@ -118,7 +98,7 @@ def like(request: HttpRequest, slug: CommentSlug, data: EmbeddedLike) -> HttpRes
 @refusals.as_problems()
 def decide(request: HttpRequest, slug: CommentSlug, data: EmbeddedDecision, if_match: IfMatch = "") -> HttpResponse:
     """Approve or reject a pending comment, or mark it as spam. Only moderators can do this."""
-    rev = if_match_rev(request)
+    rev = writing.if_match_rev(request)
     sender = embed_sender(request)
     page, comment = _load(sender, data.page, "body.page", slug)
     if isinstance(comment, HeldComment):
@@ -136,14 +116,8 @@ def _load(sender: Sender, page: str, field: str, slug: str) -> tuple[EmbeddedPag
         CommentNotFound: There is no such comment.
     """
     address = parse_address(page, field)
-    held = _find_held(sender, address.target, slug)
-    return pages.get(address), held or selectors.get(address.target, slug)
-
-
-def _find_held(sender: Sender, target: Target, slug: str) -> HeldComment | None:
-    if sender.is_moderator:
-        return selectors.find_held(target, slug)
-    return own.find_held(target, slug, sender.sent, sender.request.user)
+    held = selectors.find_held(address.target, slug) if sender.is_moderator else None
+    return pages.get(address), held or writing.load(sender, address.target, slug)
 
 
 def _comment_response(

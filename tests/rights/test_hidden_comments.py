@@ -27,6 +27,7 @@ from api.embed.reading import router as embed_router
 from api.rights import tokens as api_tokens
 from api.rights.scopes import Scope
 from marginalia.comments import urls
+from marginalia.comments.api.endpoints import router as comments_router
 from marginalia.comments.moderation import bans, batches, pending
 from marginalia.comments.notices import mails, subscriptions
 from marginalia.comments.operations import privacy
@@ -228,6 +229,13 @@ def _at(path: str) -> Callable[[Scene, Posted], str]:
     return lambda scene, comment: path
 
 
+def _rest(path: str) -> Callable[[Scene, Posted], str]:
+    """Return a function that returns a URL of the comments app's own API."""
+    return lambda scene, comment: (
+        "/comments/api" + path.format(label=comment.target.label, pk=comment.target.pk, slug=comment.slug)
+    )
+
+
 def _held_id(comment: Posted) -> str:
     return comment.id if isinstance(comment, HeldComment) else "0" * 24
 
@@ -279,6 +287,8 @@ ONCE = [
     Address("embed-comments", _api("/embed/comments?page={page}")),
     Address("embed-counts", _api("/embed/counts?page={page}")),
     Address("embed-preview", _api("/embed/preview"), "POST", {"text": "Preview"}),
+    *(Address("list", _rest(f"/on/{{label}}/{{pk}}?order={order}&limit=100")) for order in ORDERS),
+    Address("counts", _rest("/counts?target={label}:{pk}")),
 ]
 # Requests about one comment. Those that would change something come last.
 EACH = [
@@ -294,6 +304,7 @@ EACH = [
     Address("comments-approve", lambda scene, comment: reverse("comments-approve", args=[_held_id(comment)])),
     Address("api-comment", _api("/nodes/{node}/comments/{slug}")),
     Address("api-thread", _api("/nodes/{node}/comments/{slug}/thread")),
+    Address("read", _rest("/c/{label}/{pk}/{slug}")),
 ]
 WRITES = [
     Address("comments-edit", _one("edit"), "POST", {"text": "Mine", "rev": "1", "nonce": "n"}, is_form=True),
@@ -343,6 +354,18 @@ WRITES = [
         {"page": PAGE, "action": "approve"},
         {"If-Match": "1"},
     ),
+    Address(
+        "post",
+        _rest("/on/{label}/{pk}"),
+        "POST",
+        lambda scene, comment: {"text": "Reply", "name": "Eve", "parent": comment.slug},
+        {"Idempotency-Key": "0e8bd5a6-7f0a-4c7e-9c39-4d1f5c6f1b60"},
+    ),
+    Address("change", _rest("/c/{label}/{pk}/{slug}"), "PATCH", {"text": "Mine"}, {"If-Match": "1"}),
+    Address("delete", _rest("/c/{label}/{pk}/{slug}"), "DELETE", {}, {"If-Match": "1"}),
+    Address("flag", _rest("/c/{label}/{pk}/{slug}/flag"), "POST"),
+    Address("like", _rest("/c/{label}/{pk}/{slug}/like"), "PUT"),
+    Address("unlike", _rest("/c/{label}/{pk}/{slug}/like"), "DELETE"),
 ]
 # The routes that show public comments.
 SHOWN = {
@@ -358,6 +381,8 @@ SHOWN = {
     "api-comment",
     "api-thread",
     "embed-comments",
+    "list",
+    "read",
 }
 
 
@@ -383,6 +408,7 @@ def scene(request, rf, ann, moderator, rules, settings, mongo) -> Scene:
     embedded = {**entry, "LAYOUT": "documents", "OPTIONS": {}} if layout == "embedded" else entry
     rules(TARGETS={"nodes.node": entry, pages.LABEL: embedded}, MAX_LINKS=9, LIKES=True)
     settings.EMBED = {"ORIGINS": [ORIGIN], "KEYS": []}
+    settings.ROOT_URLCONF = "tests.support.comments.rest_urls"
     settings.API = {**settings.API, "WRITES_PER_MINUTE": 100_000, "READS_PER_MINUTE": 100_000}
     spammer = User.objects.create_user("spammer", "s@example.org", "pw")
     return Scene(ann, spammer, moderator, rf.get("/"), ways)
@@ -409,7 +435,7 @@ def leaks(text: str) -> list[str]:
 
 def test_table_contains_every_address_of_comments():
     names = {pattern.name for pattern in urls.urlpatterns} | {"comments-embedded"}
-    for router in (api_router, embed_router):
+    for router in (api_router, embed_router, comments_router):
         names |= {pattern.name for pattern in router.urls_paths("")}
     assert names - {None, ""} <= {address.name for address in (*ONCE, *EACH, *WRITES)}
 

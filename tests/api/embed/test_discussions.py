@@ -143,7 +143,7 @@ def test_preview_stores_nothing(browser):
     told = browser.send("POST", "/preview", {"text": "So *it* is <script>alert(1)</script>"}).json()
     assert "<em>it</em>" in told["body_html"]
     assert "<script" not in told["body_html"]
-    assert browser.send("POST", "/preview", {"text": "x" * 10_001}).status_code == 409
+    assert browser.send("POST", "/preview", {"text": "x" * 10_001}).status_code == 422
     assert not EmbeddedPage.objects.exists()
 
 
