@@ -14,6 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from marginalia.cached_urls import reverse_around
 from marginalia.comments import targets
 from marginalia.comments.errors import CommentError, CommentNotFound, DiscussionBusy, DiscussionDamaged, TargetNotFound
 from marginalia.comments.types import Target
@@ -108,6 +109,11 @@ def page(
 
 def _names(target: Target | None, name: str) -> list[str]:
     return template_names(target, name) if target else [f"comments/{name}.html"]
+
+
+def target_url(name: str, target: Target, *slug: str) -> str:
+    """Return the URL `name` of the target's discussion, or of the comment with the given slug."""
+    return reverse_around(name, (target.label,), target.pk, slug)
 
 
 def template_names(target: Target, name: str) -> list[str]:

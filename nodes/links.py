@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.urls import reverse
 
+from marginalia.cached_urls import cached_reverse
 from marginalia.markup.text import slugify
 
 
@@ -32,4 +32,4 @@ def canonical(request: HttpRequest, query: str = "") -> str:
 def author(name: str) -> str:
     """Return the URL path of the author `name`, or "" if the name can't be converted to a slug."""
     slug = slugify(name)
-    return reverse("author", args=[slug]) if slug else ""
+    return cached_reverse("author", slug) if slug else ""

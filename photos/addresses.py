@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from marginalia.cached_urls import cached_reverse
 from nodes.content import PHOTO
 from nodes.models import Photo
 from photos.assets import renditions
@@ -100,7 +101,8 @@ def square_path(photo: Photo, width: int, extension: str = "jpg") -> str:
 def file_path(photo: Photo, spec: str) -> str:
     """Return the path of the photo's file if `spec` is ORIGINAL, or of a copy otherwise."""
     gallery = [photo.parent_id] if photo.parent_id else []
-    return reverse("photo-file", args=[photo.pk, photo.metadata.content_id, *gallery, spec])
+    original = cached_reverse("photo-file", photo.pk, photo.metadata.content_id, *gallery, ORIGINAL)
+    return original.removesuffix(ORIGINAL) + spec
 
 
 def srcset(photo: Photo, extension: str, limit: int | None = None) -> str:

@@ -7,7 +7,6 @@ from itertools import groupby
 from typing import Any
 
 from django.db.models import Model
-from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from marginalia.comments import conf, targets
@@ -15,6 +14,7 @@ from marginalia.comments.errors import CommentNotFound, TargetNotFound
 from marginalia.comments.reading import paging, restrictions, selectors
 from marginalia.comments.reading.presenter import CommentView, Folds, Presenter, comments_html, join_html
 from marginalia.comments.types import Comment, Discussion, Order, Page, Target
+from marginalia.comments.views import target_url
 
 ANCHOR = "comments"
 # On a threaded page, a thread with at least FOLD_ABOVE replies is folded: only FOLD_LEAVES comments remain visible,
@@ -97,9 +97,7 @@ def list_context(
         "links": paging.links(page, url, ANCHOR),
         "pinned": _pinned(subject.target, page),
         "restrictions": restrictions.sentences(page.discussion.restrictions) if is_open else (),
-        "manage_url": reverse("comments-manage", args=[subject.target.label, subject.target.pk])
-        if may_moderate
-        else "",
+        "manage_url": target_url("comments-manage", subject.target) if may_moderate else "",
     }
 
 
@@ -119,15 +117,14 @@ def _pinned(target: Target, page: Page) -> CommentView | None:
 
 def discussion_context(subject: Subject, page: Page) -> dict[str, Any]:
     """Return the template context of the discussion itself."""
-    args = [subject.target.label, subject.target.pk]
     return {
         "target": subject.target,
         "page": page,
         "count": page.discussion.count,
         "anchor": ANCHOR,
-        "form_url": reverse("comments-form", args=args),
-        "feed_url": reverse("comments-feed", args=args),
-        "old_url": reverse("comments-old-permalink", args=args),
+        "form_url": target_url("comments-form", subject.target),
+        "feed_url": target_url("comments-feed", subject.target),
+        "old_url": target_url("comments-old-permalink", subject.target),
     }
 
 

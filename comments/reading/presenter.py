@@ -21,7 +21,6 @@ from zlib import crc32
 from django.db.models import Model
 from django.template import Context, Template
 from django.template.loader import select_template
-from django.urls import reverse
 from django.utils.formats import localize
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
@@ -29,7 +28,7 @@ from django.utils.translation import gettext as _
 
 from marginalia.comments.reading.times import Clock
 from marginalia.comments.types import Comment, Kind, Order, Restrictions, Target
-from marginalia.comments.views import template_names
+from marginalia.comments.views import target_url, template_names
 
 SHIPPED = Path(__file__).parents[1] / "templates"
 # A placeholder for the slug of a comment when a URL is reversed. Real slugs never contain "1".
@@ -117,9 +116,9 @@ class CommentUrls:
         """
 
         def before_slug(name: str) -> str:
-            return reverse(name, args=[target.label, target.pk, _SLUG]).removesuffix(_SLUG)
+            return target_url(name, target, _SLUG).removesuffix(_SLUG)
 
-        form = reverse("comments-form", args=[target.label, target.pk])
+        form = target_url("comments-form", target)
         return cls(
             before_slug("comments-url-redirect"),
             f"?order={order}" if order else "",

@@ -28,7 +28,7 @@ from marginalia.comments.reading.lists import Subject
 from marginalia.comments.reading.paging import PageRequest
 from marginalia.comments.reading.presenter import CommentUrls, CommentView
 from marginalia.comments.types import Order, Target
-from marginalia.comments.views import template_names
+from marginalia.comments.views import target_url, template_names
 from marginalia.mongo.servers import Outage
 
 register = template.Library()
@@ -228,8 +228,11 @@ def render_comment_form_link(context: Context, subject: Subject, using: str = ""
     If the discussion is closed, only an empty element is rendered. The script still needs this element, to show authors
     the comments that they can still change.
     """
-    url = reverse("comments-form", args=[subject.target.label, subject.target.pk])
-    extra = {"form_url": url, "target": subject.target, "is_open": _is_open(context, subject)}
+    extra = {
+        "form_url": target_url("comments-form", subject.target),
+        "target": subject.target,
+        "is_open": _is_open(context, subject),
+    }
     return _render(context, subject, "form_link", using, extra)
 
 

@@ -80,6 +80,7 @@ class Tree:
     def __init__(self, version: ObjectId | None, sections: Iterator[SectionEntry]) -> None:
         self.version = version
         self.sections = {section.id: section for section in sections}
+        self._bases: dict[ObjectId | None, str | None] = {}
 
     @cached_property
     def children(self) -> dict[ObjectId | None, list[SectionEntry]]:
@@ -163,14 +164,17 @@ class Tree:
 
     def url(self, parent_id: ObjectId | None, slug: str) -> str:
         """Return the URL path of the node with the given slug in a section, or "" if the section isn't in the tree."""
-        chain = self.ancestors(parent_id)
-        if chain is None:
+        if parent_id not in self._bases:
+            chain = self.ancestors(parent_id)
+            self._bases[parent_id] = None if chain is None else "".join(f"/{quote(s.slug, safe='')}" for s in chain)
+        base = self._bases[parent_id]
+        if base is None:
             return ""
         # A section with the slug `home` isn't at "/", because the URLs of its feeds, archives and pages begin with its
         # own URL.
         if parent_id is None and slug == HOME and self.child(None, HOME) is None:
             return "/"
-        return "/" + "/".join(quote(part, safe="") for part in [*(section.slug for section in chain), slug])
+        return f"{base}/{quote(slug, safe='')}"
 
     @staticmethod
     def url_below(url: str, rest: str) -> str:
