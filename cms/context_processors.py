@@ -1,12 +1,13 @@
 """Variables for all templates."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 from urllib.parse import quote
 
+from bson import ObjectId
 from django.http import HttpRequest
-from django.utils.functional import SimpleLazyObject
 
 from marginalia.mongo.clock import now
 from nodes import links
@@ -36,19 +37,41 @@ def site(request: HttpRequest) -> dict[str, Any]:
         - `sidebar`: the contents of the current section, or None if the theme has no sidebar.
         - `canonical`: the page's canonical URL.
         - `origin`: the site's origin, such as "https://example.org".
+        - `is_home`: whether this is the home page.
+        - `is_search`: whether this is the search page.
         - `is_personal`: whether a template can use `user`, `perms` and `messages`.
+
+        Some values are functions, which templates call when they use the variable.
     """
+    theme = cache(lambda: _theme(request))
     return {
         "site": stored_site.current().settings,
-        "theme": SimpleLazyObject(cache(lambda: _theme(request))),
-        "look": SimpleLazyObject(cache(lambda: _look(request))),
-        "menu": SimpleLazyObject(cache(lambda: _menu(request))),
-        "canonical": SimpleLazyObject(lambda: links.canonical(request)),
-        "origin": SimpleLazyObject(lambda: links.origin(request)),
-        "sidebar": SimpleLazyObject(cache(lambda: _sidebar(request))),
-        "links_at_top": SimpleLazyObject(_links_at_top),
+        "theme": theme,
+        "look": cache(lambda: _look(theme())),
+        "menu": cache(lambda: _menu(request)),
+        "canonical": cache(lambda: links.canonical(request)),
+        "origin": cache(lambda: links.origin(request)),
+        "sidebar": cache(lambda: _sidebar(request, theme())),
+        "links_at_top": cache(_links_at_top),
+        "is_home": request.path == "/",
+        "is_search": request.resolver_match is not None and request.resolver_match.url_name == "search",
         "is_personal": is_personal(request),
     }
+
+
+@dataclass(frozen=True)
+class MenuEntry:
+    """A link in the menu.
+
+    Attributes:
+        current: The link's aria-current value: "page" for the current page, "true" for its ancestors, "" otherwise.
+        id: The id of the linked page or section of this site, or None for other links.
+    """
+
+    title: str
+    url: str
+    current: str
+    id: ObjectId | None = field(compare=False)
 
 
 def _theme(request: HttpRequest) -> str:
@@ -64,7 +87,7 @@ def _theme(request: HttpRequest) -> str:
     return theme
 
 
-def _look(request: HttpRequest) -> dict[str, Any]:
+def _look(theme: str) -> dict[str, Any]:
     """Return {sheet, fonts, logo, logo_dark, icons, social}.
 
     `sheet` is the path of a style sheet or "", and `fonts` lists the fonts to preload. `logo` and `logo_dark` are
@@ -73,22 +96,22 @@ def _look(request: HttpRequest) -> dict[str, Any]:
     settings = stored_site.current().settings
     light, dark = pictures.logos()
     icons = {name.replace("-", "_"): addresses.icon_path(light, name) for name in addresses.ICONS} if light else {}
-    files = {"sheet": look.stylesheet_url(settings), "fonts": fonts(settings, _theme(request))}
+    files = {"sheet": look.stylesheet_url(settings), "fonts": fonts(settings, theme)}
     return {
         **files,
         "logo": light,
         "logo_dark": dark,
         "icons": icons,
-        "social": menus.resolve_links(settings.social, now()),
+        "social": tuple(menus.resolve_links(settings.social, now())),
     }
 
 
-def _links_at_top() -> list[MenuLink]:
+def _links_at_top() -> tuple[MenuLink, ...]:
     moment = now()
     if footer_links := stored_site.current().settings.footer_links:
-        return menus.resolve_links(footer_links, moment)
+        return tuple(menus.resolve_links(footer_links, moment))
     sections = tree.current()
-    return [MenuLink(title, sections.url(None, slug)) for title, slug in stored_nodes.links_at_top(moment)]
+    return tuple(MenuLink(title, sections.url(None, slug)) for title, slug in stored_nodes.links_at_top(moment))
 
 
 def _menu(request: HttpRequest) -> dict[str, Any]:
@@ -103,17 +126,17 @@ def _menu(request: HttpRequest) -> dict[str, Any]:
     entries = _mark_current(
         menus.resolve_links(menu, moment) if menu else sections.live_children(None, moment), request
     )
-    current = next((entry for entry in entries if entry["current"]), None)
-    inside = _mark_current(sections.live_children(current["id"], moment), request) if current and current["id"] else []
+    current = next((entry for entry in entries if entry.current), None)
+    inside = _mark_current(sections.live_children(current.id, moment), request) if current and current.id else ()
     return {"entries": entries, "current": current, "inside": inside}
 
 
-def _sidebar(request: HttpRequest) -> dict[str, Any] | None:
+def _sidebar(request: HttpRequest, theme: str) -> dict[str, Any] | None:
     """Return {title, url, current, entries} for the outline of the top-level section that the reader is in.
 
     Return None if the theme has no sidebar, or if the reader isn't in a live section with entries.
     """
-    if _theme(request) != DOCUMENTATION:
+    if theme != DOCUMENTATION:
         return None
     sections = tree.current()
     moment = now()
@@ -126,11 +149,10 @@ def _sidebar(request: HttpRequest) -> dict[str, Any] | None:
     return {"title": section.title, "url": url, "current": url == path, "entries": entries} if entries else None
 
 
-def _mark_current(links: Sequence[tree.Link | MenuLink], request: HttpRequest) -> list[dict[str, Any]]:
-    """Add an aria-current value to each link: "page" for the current page, "true" for its ancestors, "" otherwise."""
+def _mark_current(links: Sequence[tree.Link | MenuLink], request: HttpRequest) -> tuple[MenuEntry, ...]:
     path = quote(request.path)
 
     def current(url: str) -> str:
         return "page" if path == url else "true" if path.startswith(f"{url}/") else ""
 
-    return [{"title": link.title, "url": link.url, "id": link.id, "current": current(link.url)} for link in links]
+    return tuple(MenuEntry(link.title, link.url, current(link.url), link.id) for link in links)

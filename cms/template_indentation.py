@@ -30,8 +30,8 @@ _VOID = _names("area base br col embed hr img input link meta source track wbr")
 
 # Indentation is removed after the _OPENING tags and before the _CLOSING tags. The space before the end of a loop is
 # kept, because it separates the items.
-_OPENING = _names("block comment elif else empty extends filter for if load regroup with")
-_CLOSING = _names("elif else endblock endfilter endif endwith")
+_OPENING = _names("block comment elif else empty extends filter for frame if load regroup with")
+_CLOSING = _names("elif else endblock endfilter endframe endif endwith")
 _ASSIGNMENT = re.compile(r"\sas\s+\w+\s*%}$")
 
 _TEMPLATE_TAG = r"{%.*?%}|{{.*?}}|{#.*?#}"
