@@ -168,6 +168,7 @@ LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LANGUAGE_CODE = env.LANGUAGE_CODE
 LOCALE_PATHS = [SHIPPED_DIR / "locale"]
+FORMAT_MODULE_PATH = "cms.formats"
 TIME_ZONE = env.TIME_ZONE
 USE_TZ = True
 

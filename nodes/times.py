@@ -1,4 +1,4 @@
-"""Format times for editors in the site's time zone ("June 1, 9 AM", "10:42 AM"), and check the allowed range."""
+"""Format times for editors in the site's time zone ("June 1, 9:00 AM", "10:42 AM"), and check the allowed range."""
 
 from datetime import datetime, timedelta
 
@@ -26,8 +26,8 @@ def day(when: datetime, moment: datetime) -> str:
 
 
 def time(when: datetime) -> str:
-    """Return the time of day of `when`. The result doesn't end with a full stop, so sentences can end with it."""
-    return formats.date_format(timezone.localtime(when), "TIME_FORMAT").replace("a.m.", "AM").replace("p.m.", "PM")
+    """Return the time of day of `when`."""
+    return formats.date_format(timezone.localtime(when), "TIME_FORMAT")
 
 
 def point(when: datetime, moment: datetime) -> str:

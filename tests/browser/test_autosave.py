@@ -19,7 +19,7 @@ def change(node_id):
 
 def kept(page):
     """Wait until the typed text is on the server."""
-    expect(page.locator("#saved-state")).to_have_text(re.compile(r"^Backed up at (\d.*|noon|midnight), but not saved$"))
+    expect(page.locator("#saved-state")).to_have_text(re.compile(r"^Backed up at \d+:\d\d [AP]M, but not saved$"))
 
 
 @pytest.mark.slow

@@ -126,7 +126,9 @@ def test_fields_are_described_with_their_labels(stew, compare):
         ("added", "", "What: <ins>Eat</ins>\nMinutes: <ins>5</ins>"),
     ]
     assert said["Since"] == [("changed", "<del>May 1, 2024</del>", "<ins>May 1, 2025</ins>")]
-    assert said["Published"] == [("changed", "<del>Jan. 1, 2020, midnight</del>", "<ins>June 1, 2021, 9 a.m.</ins>")]
+    assert said["Published"] == [
+        ("changed", "<del>January 1, 2020, 12:00 AM</del>", "<ins>June 1, 2021, 9:00 AM</ins>")
+    ]
     assert said["Section"] == [("changed", "<del>Cooking</del>", "<ins>Other cooking</ins>")]
     assert said["Tags"] == [("removed", "<del>old</del>", ""), ("added", "", "<ins>new</ins>")]
 

@@ -39,7 +39,7 @@ VIEW = " View page.[/page]"
             {"expires": PAST + timedelta(days=1)},
             "_continue",
             {},
-            "Saved. Readers can't see the page, because it expired on Jan. 2, 2020.",
+            "Saved. Readers can't see the page, because it expired on January 2, 2020.",
         ),
         ({"expires": PAST + timedelta(days=1)}, "_publish", {}, "Published." + VIEW),
     ],

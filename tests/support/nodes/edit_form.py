@@ -13,9 +13,9 @@ from marginalia.mongo.clock import now
 FUTURE = now().replace(year=now().year + 1, month=6, day=1, hour=9, minute=0, second=0, microsecond=0)
 # FUTURE as form values, and as text in messages.
 FUTURE_FIELDS = {"published_0": f"{FUTURE:%Y-%m-%d}", "published_1": "09:00"}
-FUTURE_TEXT = f"June 1, {FUTURE.year}, 9 AM"
+FUTURE_TEXT = f"June 1, {FUTURE.year}, 9:00 AM"
 # The state that the bar shows for a page created with build.node.
-LIVE = "Live since Jan. 1, 2020"
+LIVE = "Live since January 1, 2020"
 
 
 def change(node_id: ObjectId, page: str = "change") -> str:
