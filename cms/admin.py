@@ -1,15 +1,20 @@
 """Accounts and groups in the admin: Django's classes, with invitations and a description of each role."""
 
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, ClassVar
 
 from django import forms
+from django.apps import apps
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.db.models import Field, ManyToManyField
+from django.forms.models import ModelChoiceIterator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
 from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.translation import get_language, gettext, ngettext
@@ -18,7 +23,6 @@ from django.views.decorators.http import require_POST
 
 from cms.accounts import invitations, people, roles
 from cms.accounts.forms import AccountForm, InvitationForm
-from marginalia.comments.admin.lists import CheckedLists
 from nodes import links
 
 
@@ -28,6 +32,25 @@ class RolesField(forms.ModelMultipleChoiceField):
     def label_from_instance(self, group: Group) -> str:
         description = roles.describe_group(group.name)
         return f"{group.name}: {description}" if description else group.name
+
+
+class PermissionIterator(ModelChoiceIterator):
+    """Permissions grouped by app."""
+
+    def __iter__(self) -> Iterator[Any]:
+        for app_label, permissions in groupby(self.queryset, lambda permission: permission.content_type.app_label):
+            # A removed app leaves its permissions in the database.
+            app = apps.app_configs.get(app_label)
+            yield app.verbose_name if app else app_label, [self.choice(permission) for permission in permissions]
+
+
+class PermissionsField(forms.ModelMultipleChoiceField):
+    """A form field for choosing permissions, grouped by app."""
+
+    iterator = PermissionIterator
+
+    def label_from_instance(self, permission: Permission) -> str:
+        return permission.name
 
 
 class AccountAdmin(UserAdmin):
@@ -147,6 +170,8 @@ class AccountAdmin(UserAdmin):
     def formfield_for_manytomany(self, db_field: ManyToManyField, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "groups":
             kwargs |= {"form_class": RolesField, "queryset": roles.assignable(request.user)}
+        else:
+            kwargs |= {"form_class": PermissionsField, "queryset": roles.grantable(request.user)}
         kwargs["widget"] = forms.CheckboxSelectMultiple
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
@@ -182,12 +207,34 @@ def _send_link(request: HttpRequest, user: User) -> None:
     messages.warning(request, format_html("{} <code>{}</code>", text % {"email": user.email, "days": days}, link))
 
 
-class RoleAdmin(CheckedLists, GroupAdmin):
+class RoleAdmin(GroupAdmin):
     """The admin pages for roles, which are Django's groups."""
 
-    list_title = _("Roles")
-    list_display = ("name", "description")
     filter_horizontal = ()
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the list of roles."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": gettext("Roles"),
+            "roles": roles.list_roles(),
+            "has_add_permission": self.has_add_permission(request),
+            **(extra_context or {}),
+        }
+        return render(request, "admin/auth/group/change_list.html", context)
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None) -> Any:
+        """Add a role."""
+        return super().add_view(request, form_url, {"title": _("Add role"), **(extra_context or {})})
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """Change a role."""
+        return super().change_view(request, object_id, form_url, {"title": _("Role"), **(extra_context or {})})
 
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         return super().has_change_permission(request, obj) and _can_manage_role(request, obj)
@@ -197,12 +244,9 @@ class RoleAdmin(CheckedLists, GroupAdmin):
 
     def formfield_for_manytomany(self, db_field: ManyToManyField, request: HttpRequest, **kwargs: Any) -> Any:
         # Replace Django's two list boxes, because screen readers can't find their labels.
-        kwargs |= {"widget": forms.CheckboxSelectMultiple, "queryset": roles.grantable(request.user)}
+        kwargs |= {"widget": forms.CheckboxSelectMultiple, "form_class": PermissionsField}
+        kwargs["queryset"] = roles.grantable(request.user)
         return super().formfield_for_manytomany(db_field, request, **kwargs)
-
-    @admin.display(description=_("Permissions of this role"))
-    def description(self, group: Group) -> str:
-        return roles.describe_group(group.name)
 
 
 for model, admin_class in ((User, AccountAdmin), (Group, RoleAdmin)):

@@ -11,7 +11,6 @@ from django.core.exceptions import ValidationError
 from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.functional import Promise
 from django.utils.text import capfirst
 
 from marginalia.comments.errors import CommentError
@@ -63,12 +62,9 @@ class CheckedList(ChangeList):
 class CheckedLists:
     """A mixin for admins whose list is a CheckedList, and has the name of the model as its title."""
 
-    # The title of the list. If it is empty, the title is the name of the model.
-    list_title: str | Promise = ""
-
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the list."""
-        title = self.list_title or capfirst(str(self.opts.verbose_name_plural))  # type: ignore[attr-defined]
+        title = capfirst(str(self.opts.verbose_name_plural))  # type: ignore[attr-defined]
         context = {"title": title, **(extra_context or {})}
         return super().changelist_view(request, context)  # type: ignore[misc]
 

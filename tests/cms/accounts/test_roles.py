@@ -2,7 +2,8 @@
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
+from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from django.urls import reverse
 
@@ -54,3 +55,46 @@ def test_roles_are_assigned_by_checkboxes(root):
     assert list(ann.groups.all()) == [moderators]
     ann.refresh_from_db()
     assert ann.check_password("pw")
+
+
+def test_list_shows_the_description_and_the_number_of_people(root, group):
+    group("Proofreaders")
+    ann = get_user_model().objects.create_user("ann", "ann@example.org", "pw")
+    moderators = Group.objects.get(name="Moderators")
+    ann.groups.add(moderators)
+    response = root.get(reverse("admin:auth_group_changelist"))
+    rows = {row.group.name: (row.description, row.members) for row in response.context["roles"]}
+    assert rows["Moderators"] == ("Approve, reject and remove comments.", 1)
+    assert rows["Proofreaders"] == ("", 0)
+    html = response.content.decode()
+    assert "Add role" in html
+    link = f"{reverse('admin:auth_user_changelist')}?role={moderators.pk}"
+    assert f'<a href="{link}">1</a>' in html
+    assert [row.user.username for row in root.get(link).context["people"]] == ["ann"]
+
+
+def test_pages_of_a_role_lead_back_to_roles(root):
+    editors = Group.objects.get(name="Editors")
+    forms = [reverse("admin:auth_group_add")]
+    forms += [reverse(f"admin:auth_group_{page}", args=[editors.pk]) for page in ("change", "history", "delete")]
+    for form in forms:
+        html = root.get(form).content.decode()
+        assert f'<a href="{reverse("admin:auth_group_changelist")}">Roles</a>' in html
+        assert "Authentication and Authorization ›" not in html
+    assert "<h1>Add role</h1>" in root.get(forms[0]).content.decode()
+
+
+def test_permissions_are_grouped_by_app(root):
+    editors = Group.objects.get(name="Editors")
+    groups = root.get(reverse("admin:auth_group_change", args=[editors.pk])).context["adminform"].form
+    choices = dict(groups.fields["permissions"].choices)
+    assert "Can moderate comments" in [label for _value, label in choices["Comments"]]
+    assert "Can view user" in [label for _value, label in choices["Authentication and Authorization"]]
+
+
+def test_permissions_of_a_removed_app_have_its_label(root):
+    kind = ContentType.objects.create(app_label="removed", model="thing")
+    permission = Permission.objects.create(content_type=kind, codename="use_thing", name="Can use things")
+    form = root.get(reverse("admin:auth_group_add")).context["adminform"].form
+    labels = dict(form.fields["permissions"].choices)["removed"]
+    assert [(value.value, label) for value, label in labels] == [(permission.pk, "Can use things")]
