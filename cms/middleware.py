@@ -8,12 +8,10 @@ from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from bson.errors import InvalidId
 from csp.constants import HEADER
 from csp.middleware import CSPMiddleware
 from csp.utils import build_policy
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone, translation
@@ -21,7 +19,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.functional import cached_property
 
 from cms.requests import heavy
-from cms.requests.errors import busy, unavailable
+from cms.requests.errors import busy, is_invalid_id, unavailable
 from cms.requests.gate import Gate
 from cms.requests.logs import incoming_trace_id, proxy_request_id, public_path, request_id, trace_id, user_class
 from cms.requests.metrics import commands, request_metrics, scraping
@@ -151,7 +149,7 @@ class RequestIdMiddleware:
 
 
 class InvalidIdMiddleware:
-    """Middleware that returns 404 if a path contains an invalid id.
+    """Middleware that returns 404 if a path contains an invalid id. In the admin, the admin site shows the error.
 
     The database backend raises an error for an invalid id, and Django's own views don't catch this error.
     """
@@ -164,9 +162,7 @@ class InvalidIdMiddleware:
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Return a 404 page for an invalid id, or None for any other exception."""
-        cause = exception.__cause__ or exception.__context__
-        is_invalid_id = isinstance(exception, ValidationError) and isinstance(cause, InvalidId)
-        return not_found(request, exception) if is_invalid_id else None
+        return not_found(request, exception) if is_invalid_id(exception) else None
 
 
 class ReloginMiddleware:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from api import admin
 from cms.dashboard import index, navigation, searching
+from cms.requests.errors import is_invalid_id
 from editor import redirect_import, redirects, tags
 from marginalia.tasks import queue, scheduling
 from marginalia.tasks.backend import databases
@@ -67,7 +68,10 @@ class MarginaliaAdminSite(AdminSite):
         return [*(path(route, self.admin_view(view), name=name) for route, view, name in pages), *routes]
 
     def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
-        """Wrap a view as Django does. In addition, errors with status 403 and 404 are shown as pages of the admin."""
+        """Wrap a view as Django does. In addition, errors with status 403 and 404 are shown as pages of the admin.
+
+        An invalid id is an error with status 404.
+        """
 
         @wraps(view)
         def show_errors(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -76,6 +80,10 @@ class MarginaliaAdminSite(AdminSite):
             except PermissionDenied:
                 return self._error_page(request, 403, _("Access denied"))
             except Http404:
+                return self._error_page(request, 404, _("Page not found"))
+            except ValidationError as error:
+                if not is_invalid_id(error):
+                    raise
                 return self._error_page(request, 404, _("Page not found"))
 
         return super().admin_view(show_errors, cacheable)

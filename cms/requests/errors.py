@@ -3,8 +3,15 @@
 import sys
 from typing import Any
 
+from bson.errors import InvalidId
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent, TooManyFilesSent
+from django.core.exceptions import (
+    RequestDataTooBig,
+    SuspiciousOperation,
+    TooManyFieldsSent,
+    TooManyFilesSent,
+    ValidationError,
+)
 from django.http import HttpRequest, HttpResponse, RawPostDataException, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 from django.template import loader
@@ -91,6 +98,12 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     response = HttpResponse(page, status=status)
     add_never_cache_headers(response)
     return response
+
+
+def is_invalid_id(exception: Exception) -> bool:
+    """Return whether the database backend has rejected an invalid id."""
+    cause = exception.__cause__ or exception.__context__
+    return isinstance(exception, ValidationError) and isinstance(cause, InvalidId)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
