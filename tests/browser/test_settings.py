@@ -5,13 +5,15 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from cms.testing.build import node
+from cms.testing.build import PAST, node
 from marginalia.testing import run_tasks
 from nodes.models import stored_site
 from nodes.selectors import stored_photos
+from nodes.services.site import save_settings
 from tests.browser.giving import GIVE, given
 from tests.browser.people import PHONE
 from tests.support.nodes import pictures
+from tests.support.nodes.photo_build import gallery, upload
 
 pytestmark = pytest.mark.slow
 SETTINGS = "/admin/nodes/sitesettings/"
@@ -147,6 +149,27 @@ def test_uploaded_logo_is_kept_when_another_setting_has_an_error(mongo, browsing
     assert logo.metadata.parent_id is None
     ann.goto("/")
     expect(ann.locator(".site-name img")).to_have_attribute("alt", "Marginalia")
+
+
+def test_logo_is_cleared_by_keyboard(mongo, browsing, account):
+    logo = upload(gallery(), fields={"title": "Brand", "detail.alt": "Our brand", "published": PAST})
+    save_settings({"logo": logo}, {"logo": None})
+    ann = opened(browsing, account, "appearance")
+    shown = ann.frame_locator(".settings-preview iframe").last.locator(".site-name")
+    expect(shown.locator("img")).to_be_visible()
+    field = ann.locator(".field-logo")
+    expect(field.locator(".chosen")).to_contain_text("Brand")
+    field.get_by_role("button", name="Clear").focus()
+    ann.keyboard.press("Enter")
+    expect(field.locator(".chosen")).to_be_hidden()
+    expect(ann.locator("#id_logo")).to_be_focused()
+    expect(shown.locator("img")).to_have_count(0)
+    expect(shown).to_have_text("Marginalia")
+    save(ann)
+    assert stored_site.read().settings.logo is None
+    ann.goto("/")
+    expect(ann.locator(".site-name img")).to_have_count(0)
+    assert stored_photos.get(logo) is not None
 
 
 def test_unsaved_settings_ask_before_they_are_lost(mongo, browsing, account):
