@@ -235,7 +235,8 @@ def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
 def ids_with_tag(tag: str) -> list[ObjectId]:
     """Return the ids of the nodes whose draft has the tag, or is based on a live version that had the tag."""
     query = {
-        "draft.saved_at": {"$exists": True},
+        # With $exists, the index would not exclude the nodes without drafts.
+        "draft.saved_at": {"$type": "date"},
         "$or": [{"draft.metadata.tags": tag}, {"draft.base_tags": tag}],
     }
     nodes = read_with_hint(keys_of("by_draft"), partial(database()[NODES].find, query, {"_id": 1}))
