@@ -142,6 +142,14 @@ class AccountAdmin(UserAdmin):
             messages.error(request, gettext("This person has just been invited."))
             return HttpResponseRedirect(reverse("admin:auth_user_changelist"))
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, obj: User | None = None, **kwargs: Any
+    ) -> Any:
+        """Show the form, with the person's name as the title."""
+        if obj:
+            context |= {"title": obj.get_full_name() or obj.username, "subtitle": None}
+        return super().render_change_form(request, context, *args, obj=obj, **kwargs)
+
     def response_add(self, request: HttpRequest, obj: User, post_url_continue: str | None = None) -> HttpResponse:
         """Send the invitation, and return to the list."""
         _send_link(request, obj)
@@ -226,15 +234,12 @@ class RoleAdmin(GroupAdmin):
         }
         return render(request, "admin/auth/group/change_list.html", context)
 
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None) -> Any:
-        """Add a role."""
-        return super().add_view(request, form_url, {"title": _("Add role"), **(extra_context or {})})
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, obj: Group | None = None, **kwargs: Any
     ) -> Any:
-        """Change a role."""
-        return super().change_view(request, object_id, form_url, {"title": _("Role"), **(extra_context or {})})
+        """Show the form, with the role's name as the title."""
+        context |= {"title": obj.name if obj else gettext("Add role"), "subtitle": None}
+        return super().render_change_form(request, context, *args, obj=obj, **kwargs)
 
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         return super().has_change_permission(request, obj) and _can_manage_role(request, obj)

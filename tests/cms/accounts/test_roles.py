@@ -39,8 +39,13 @@ def test_roles_are_described_where_they_are_assigned(root, group):
 def test_form_of_a_person_leads_back_to_people(root):
     ann = get_user_model().objects.create_user("ann", "ann@example.org", "pw")
     people = reverse("admin:auth_user_changelist")
-    for form in (reverse("admin:auth_user_add"), reverse("admin:auth_user_change", args=[ann.pk])):
-        assert f'<a href="{people}">People</a>' in root.get(form).content.decode()
+    for form, title in (
+        (reverse("admin:auth_user_add"), "Invite a person"),
+        (reverse("admin:auth_user_change", args=[ann.pk]), "ann"),
+    ):
+        html = root.get(form).content.decode()
+        assert f'<a href="{people}">People</a>' in html
+        assert f"<h1>{title}</h1>" in html
 
 
 def test_roles_are_assigned_by_checkboxes(root):
@@ -82,6 +87,7 @@ def test_pages_of_a_role_lead_back_to_roles(root):
         assert f'<a href="{reverse("admin:auth_group_changelist")}">Roles</a>' in html
         assert "Authentication and Authorization ›" not in html
     assert "<h1>Add role</h1>" in root.get(forms[0]).content.decode()
+    assert "<h1>Editors</h1>" in root.get(forms[1]).content.decode()
 
 
 def test_permissions_are_grouped_by_app(root):
