@@ -147,7 +147,7 @@ auth/user/<path:object_id>/change/                     a       a
 auth/user/<path:object_id>/                            owema   owema
 auth/user/<id>/password/                               a       a
 auth/user/<id>/invitation/                             -       a
-^(?P<app_label>marginalia_comments|auth|nodes)/$                  owea    owea
+^(?P<app_label>auth|nodes|marginalia_comments)/$                  owea    owea
 (?P<url>.*)$                                           -       -
 """
 METHODS = ("get", "post")
@@ -164,6 +164,8 @@ QUERIES = {
     "redirects/delete/": lambda s: "?url=/old",
     "autocomplete/": lambda s: "?app_label=admin&model_name=logentry&field_name=user",
     "nodes/node/<objectid:node_id>/compare/": lambda s: f"?old={s.things['draft'].first}&new={s.nonce}",
+    "nodes/photo/<objectid:photo_id>/replace/": lambda s: f"?seen={NOTHING}",
+    "nodes/file/<objectid:photo_id>/replace/": lambda s: f"?seen={NOTHING}",
 }
 POSTED: dict[str, Callable[["Samples"], dict[str, str]]] = {
     "redirects/delete/": lambda s: {"seen": NOTHING},
@@ -172,9 +174,9 @@ POSTED: dict[str, Callable[["Samples"], dict[str, str]]] = {
     "nodes/node/tree/": lambda s: {"move": f"{s.things['draft'].id}:{NOTHING}:before:{NOTHING}"},
     "nodes/node/undo/": lambda s: {"items": f"{s.things['trashed'].id}:{NOTHING}"},
     "nodes/photo/describe/": lambda s: {"photo": str(s.photo.id)},
-    "nodes/photo/<objectid:photo_id>/go-back/": lambda s: {"content": NOTHING},
+    "nodes/photo/<objectid:photo_id>/go-back/": lambda s: {"content": NOTHING, "nonce": NOTHING},
     "nodes/photo/<objectid:photo_id>/trash/": lambda s: {"nonce": NOTHING},
-    "nodes/file/<objectid:photo_id>/go-back/": lambda s: {"content": NOTHING},
+    "nodes/file/<objectid:photo_id>/go-back/": lambda s: {"content": NOTHING, "nonce": NOTHING},
     "nodes/file/<objectid:photo_id>/trash/": lambda s: {"nonce": NOTHING},
     "marginalia_comments/moderation/alike/<label:label>/<commentkey:pk>/<commentslug:slug>": lambda s: {
         "by": "link:nowhere.example"
@@ -235,7 +237,7 @@ class Samples:
             "<str:batch_id>": backend().start_batch(Selection(comments=()), Verdict.SPAM).id,
             "<str:ban_id>": NOTHING,
             "<id>": user,
-            "^(?P<app_label>marginalia_comments|auth|nodes)/$": "nodes/",
+            "^(?P<app_label>auth|nodes|marginalia_comments)/$": "nodes/",
             "(?P<url>.*)$": "nowhere",
         }
 
