@@ -19,7 +19,7 @@ Terms used in this contract:
   change would produce, the change succeeds.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, Unpack
 
@@ -98,6 +98,26 @@ class Backend(Protocol):
 
         Raises:
             InvalidParent: The parent of a comment does not exist. All comments before this comment have been stored.
+        """
+
+    def import_many(self, discussions: Mapping[Target, Sequence[NewComment]]) -> int:
+        """Import comments of many discussions, each as `import_` does.
+
+        Short discussions that don't exist yet are imported together, with a few commands for all of them.
+
+        Returns:
+            The number of new comments. If another process imports the same comments into the same new discussions at
+            the same time, both processes may count them.
+
+        Raises:
+            InvalidParent: The parent of a comment does not exist.
+        """
+
+    def settled(self, wanted: Sequence[Target]) -> dict[Target, frozenset[str]]:
+        """Return the slugs of the comments of short discussions, keyed by target.
+
+        Leave out discussions with active writers, and those that have to be renumbered, for example because an import
+        was interrupted. A discussion that doesn't exist yet has no slugs.
         """
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:

@@ -9,7 +9,7 @@ to a higher one, so a slow writer can't replace a newer entry.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pymongo import UpdateOne
@@ -21,7 +21,7 @@ from marginalia.comments import terms
 from marginalia.comments.backends.discussions import PRIMARY_ONLY
 from marginalia.comments.backends.stored import Document
 from marginalia.comments.types import State, Target, TermKind, Verdict
-from marginalia.mongo.connection import non_duplicate_errors
+from marginalia.mongo.connection import insert_new, non_duplicate_errors
 
 
 class Catalogue:
@@ -51,6 +51,19 @@ class Catalogue:
                 if non_duplicate_errors(error):
                     raise
                 updates = [updates[failure["index"]] for failure in error.details["writeErrors"]]
+
+    def note_new(self, comments: Iterable[tuple[Target, Mapping[str, Any]]]) -> None:
+        """Store the entries of comments that have not been changed yet. Entries that already exist are left alone."""
+        entries = [
+            {
+                "discussion_id": target.id,
+                **{name: document[name] for name in ("slug", "rev", "state", "posted")},
+                "terms": terms_of(target, document) if document["state"] == State.PUBLIC.value else [],
+            }
+            for target, document in comments
+        ]
+        if entries:
+            insert_new(self._writing, entries)
 
     def _note_states(self, target: Target, documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Record removals and restorations, which change only the state, with one update for each revision.

@@ -7,22 +7,23 @@ wrapped in $literal. Otherwise, MongoDB would evaluate a string that begins with
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from bson import Int64, ObjectId
-from pymongo import ReturnDocument
+from pymongo import ReturnDocument, UpdateOne
 from pymongo.collection import Collection
 from pymongo.database import Database
-from pymongo.errors import DuplicateKeyError
+from pymongo.errors import BulkWriteError, DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
 from marginalia.comments.backends.stored import Document, Place, Storage, read_place
 from marginalia.comments.errors import CommentNotFound, DiscussionBusy, DiscussionClosed, TooManyLocked
 from marginalia.comments.types import Order, RestrictionChanges, Target
 from marginalia.mongo.clock import now
+from marginalia.mongo.connection import non_duplicate_errors
 
 MAX_CLAIMS = 1_000
 # Maximum number of locked threads in a discussion.
@@ -133,6 +134,18 @@ class Discussions:
             return False
         return True
 
+    def begin_many(self, documents: Sequence[Document]) -> set[str]:
+        """Insert the documents of discussions that don't exist yet, and return their ids."""
+        ids = [document["_id"] for document in documents]
+        try:
+            self.collection.insert_many(documents, ordered=False)
+        except BulkWriteError as error:
+            if non_duplicate_errors(error):
+                raise
+            existing = {ids[failure["index"]] for failure in error.details["writeErrors"]}
+            return set(ids) - existing
+        return set(ids)
+
     def set_state(self, target: Target, state: str) -> None:
         """Set the state of a discussion ("open" or "closed"). Create the discussion if it does not exist."""
         self.begin(target)
@@ -225,6 +238,12 @@ class Discussions:
         """
         return self._remove(claim, claim.delta, newest, self.committing if is_safe else self.collection)
 
+    def commit_batches(self, claims: Iterable[Claim]) -> None:
+        """Commit the claims of batches in many discussions with one command. Skip claims that no longer exist."""
+        updates = [UpdateOne(*_removal(claim, claim.delta, claim.posted)) for claim in claims]
+        if updates:
+            self.collection.bulk_write(updates, ordered=False)
+
     def refuse(self, claim: Claim) -> None:
         """Remove a claim whose write was rejected.
 
@@ -247,26 +266,7 @@ class Discussions:
     def _remove(
         self, claim: Claim, delta: int, newest: datetime | None, collection: Collection[Document], **also: Any
     ) -> bool:
-        # Compare `change` as well as `op`. If the form was submitted again, there may be a newer claim with the same
-        # `op`, which must not be removed.
-        is_it = [{"$eq": ["$$this.op", {"$literal": claim.op}]}, {"$eq": ["$$this.change", claim.change]}]
-        entries = [{"slug": {"$literal": slug}, "id": ObjectId()} for slug in claim.slugs or (claim.slug,)]
-        is_moving = {"$eq": [{"$type": "$moving"}, "object"]}
-        changes: Document = {
-            "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": is_it}]}}},
-            # During a conversion, record this write's comments in `touched`, so that the converter copies them again.
-            "touched": {"$cond": [is_moving, {"$concatArrays": ["$touched", entries]}, "$touched"]},
-            "version": ObjectId(),
-        }
-        if delta:
-            changes["count"] = {"$add": ["$count", delta]}
-        if newest:
-            changes["newest"] = {"$max": ["$newest", newest]}
-        query = {
-            "_id": claim.place.target.id,
-            "claims": {"$elemMatch": {"op": claim.op, "change": claim.change, **also}},
-        }
-        return bool(collection.update_one(query, [{"$set": changes}]).modified_count)
+        return bool(collection.update_one(*_removal(claim, delta, newest, **also)).modified_count)
 
 
 def new_document(target: Target, layout: str, order: Order, bucket: int) -> Document:
@@ -298,6 +298,27 @@ def new_document(target: Target, layout: str, order: Order, bucket: int) -> Docu
     }
 
 
+def begun_with_claim(target: Target, storage: Storage, intent: Intent) -> Document:
+    """Return the document for a new discussion whose first comments are being written as `intent` describes."""
+    moment = now()
+    posted = intent.posted or moment
+    number = Int64(len(intent.slugs))
+    entry = {
+        "op": intent.op,
+        "slug": intent.slug,
+        "kind": intent.kind,
+        "number": number,
+        "change": ObjectId(),
+        "posted": posted,
+        "at": moment,
+        "delta": intent.delta,
+        "rev": intent.rev,
+        "slugs": list(intent.slugs),
+    }
+    document = new_document(target, storage.layout, storage.order, storage.bucket)
+    return {**document, "claims": [entry], "last_number": number, "last_posted": min(posted, moment)}
+
+
 def label_filter(label: str) -> Document:
     """Return the filter for discussions on `label` objects, or {} if `label` is ""."""
     return {"label": label} if label else {}
@@ -312,6 +333,30 @@ def read_claims(document: Document) -> list[Claim]:
     """Return the claims of a discussion."""
     place = read_place(document)
     return [Claim(**{"slugs": (), **entry}, place=place) for entry in document["claims"]]
+
+
+def _removal(claim: Claim, delta: int, newest: datetime | None, **also: Any) -> tuple[Document, list[Document]]:
+    """Return the filter and the update that remove a claim. `also` contains more conditions on the claim."""
+    # Compare `change` as well as `op`. If the form was submitted again, there may be a newer claim with the same
+    # `op`, which must not be removed.
+    is_it = [{"$eq": ["$$this.op", {"$literal": claim.op}]}, {"$eq": ["$$this.change", claim.change]}]
+    entries = [{"slug": {"$literal": slug}, "id": ObjectId()} for slug in claim.slugs or (claim.slug,)]
+    is_moving = {"$eq": [{"$type": "$moving"}, "object"]}
+    changes: Document = {
+        "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": is_it}]}}},
+        # During a conversion, record this write's comments in `touched`, so that the converter copies them again.
+        "touched": {"$cond": [is_moving, {"$concatArrays": ["$touched", entries]}, "$touched"]},
+        "version": ObjectId(),
+    }
+    if delta:
+        changes["count"] = {"$add": ["$count", delta]}
+    if newest:
+        changes["newest"] = {"$max": ["$newest", newest]}
+    query = {
+        "_id": claim.place.target.id,
+        "claims": {"$elemMatch": {"op": claim.op, "change": claim.change, **also}},
+    }
+    return query, [{"$set": changes}]
 
 
 def _announce(intent: Intent, change: ObjectId) -> list[Document]:

@@ -115,6 +115,11 @@ class Layout(ABC):
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
         """Store many comments, which must be sorted by `copy_order`. Skip comments whose slug already exists."""
 
+    def copy_many(self, copies: Mapping[Place, Sequence[Document]]) -> None:
+        """Store the comments of many discussions, each as `copy` does."""
+        for place, documents in copies.items():
+            self.copy(place, documents)
+
     def begin_copy(self, place: Place) -> object:
         """Make sure that the copy at `place` exists, even if there are no comments to copy."""
         return None
@@ -149,6 +154,10 @@ class Layout(ABC):
     @abstractmethod
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
         """Yield all comments in `order`, which must be one of `orders`. Only one batch is in memory at a time."""
+
+    def read_many(self, places: Sequence[Place]) -> dict[Place, list[Document]]:
+        """Return all comments of many short discussions, sorted by number."""
+        return {place: list(self.sorted(place, Order.OLDEST)) for place in places}
 
     def sorted(self, place: Place, order: Order) -> Iterator[Document]:
         """Yield all comments in `order`. If it is not one of `orders`, the comments are sorted in memory."""

@@ -11,7 +11,7 @@ from typing import Any
 from pymongo import ASCENDING, DESCENDING, UpdateOne
 from pymongo.errors import DuplicateKeyError
 
-from marginalia.comments.backends.layouts.base import Changes, Layout, Lookup
+from marginalia.comments.backends.layouts.base import Changes, Layout, Lookup, sort_key
 from marginalia.comments.backends.stored import FIELDS, Document, Place, readable_comments
 from marginalia.comments.types import Order
 from marginalia.mongo.connection import insert_new
@@ -89,6 +89,16 @@ class Documents(Layout):
                 return
             query = {**self.of(place), **_beyond(readable[-1], order)}
 
+    def read_many(self, places: Sequence[Place]) -> dict[Place, list[Document]]:
+        present = {(place.target.id, place.epoch): place for place in places}
+        query = {"discussion_id": {"$in": [place.target.id for place in places]}}
+        cursor = self.stored.find(query, {**PROJECTION, "discussion_id": 1, "epoch": 1})
+        comments: dict[Place, list[Document]] = {place: [] for place in places}
+        for document in readable_comments(self.collection, cursor):
+            if place := present.get((document.pop("discussion_id"), document.pop("epoch"))):
+                comments[place].append(document)
+        return {place: sorted(items, key=partial(sort_key, order=Order.OLDEST)) for place, items in comments.items()}
+
     def newest(self, place: Place, limit: int) -> list[Document]:
         query = {**self.of(place), "state": "public"}
         descending = [(path, DESCENDING) for path, _ in SORT[Order.OLDEST]]
@@ -111,7 +121,13 @@ class Documents(Layout):
             yield document["_id"], document
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
-        insert_new(self.stored, [{**self.of(place), **document} for document in documents])
+        self.copy_many({place: documents})
+
+    def copy_many(self, copies: Mapping[Place, Sequence[Document]]) -> None:
+        insert_new(
+            self.stored,
+            [{**self.of(place), **document} for place, documents in copies.items() for document in documents],
+        )
 
 
 def _beyond(last: Document, order: Order) -> Document:

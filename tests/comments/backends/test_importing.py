@@ -5,12 +5,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from bson import ObjectId
 
 from marginalia.comments import slugs
+from marginalia.comments.backends.layouts.documents import Documents
 from marginalia.comments.backends.mongodb import MongoBackend
 from marginalia.comments.errors import InvalidParent
-from marginalia.comments.types import Verdict
+from marginalia.comments.types import Target, Verdict
 from tests.support.comments import audit
+from tests.support.comments.holders import account
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import FORMS, configure
 from tests.support.comments.making import imported, new
@@ -118,6 +121,124 @@ def test_interrupted_import_is_counted_by_a_repair(mongo, settings, target):
             Interrupted(MongoBackend(), at=at, after=True).import_(target, many(20))
         backend.repair_claims(target, older_than=0)
         assert backend.discussion(target).count == len(list(backend.iterate(target)))
+
+
+class TestManyDiscussions:
+    """Comments of many discussions are imported together."""
+
+    @pytest.fixture
+    def targets(self, mongo):
+        keys = [ObjectId() for _ in range(30)]
+        mongo.auth_user.insert_many(account(key) for key in keys)
+        return [Target("auth.user", str(key)) for key in keys]
+
+    @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
+    def test_each_comment_is_stored_once(self, settings, targets, form):
+        """One discussion is long, one exists, one is closed, and one exceeds the limit of its layout."""
+        backend = configure(settings, *form)
+        discussions = {target: many(3) for target in targets}
+        discussions[targets[0]] = many(300)
+        discussions[targets[1]] = many(60)
+        discussions[targets[2]] = []
+        backend.post(targets[3], new("now"))
+        backend.close(targets[4])
+        assert backend.import_many(discussions) == 300 + 60 + 27 * 3
+        assert backend.import_many(discussions) == 0
+        for target in targets:
+            sources = [one.source for one in discussions[target]]
+            sources += ["now"] if target == targets[3] else []
+            assert [c.source for c in backend.iterate(target)] == sources
+            assert backend.discussion(target).count == len(sources)
+            assert backend.discussion(target).begun == bool(sources)
+            assert backend.audit(target) == []
+            audit.stored(target, "auth_user")
+
+    def test_new_discussions_need_few_commands(self, settings, targets, commands):
+        backend = configure(settings)
+        discussions = {target: many(3) for target in targets}
+        with commands.recorded():
+            assert backend.import_many(discussions) == 90
+        assert len(commands) <= 5
+        with commands.recorded():
+            assert len(backend.settled(targets)) == 30
+        assert len(commands) <= 2
+
+    def test_comments_are_stored_like_those_of_single_imports(self, mongo, settings, targets):
+        backend = configure(settings)
+        backend.import_many({targets[0]: many(5), targets[1]: many(5)})
+        backend.import_(targets[2], many(5))
+        varying = dict.fromkeys(("_id", "discussion_id", "epoch", "last_epoch", "version"), 0)
+        for name in ("discussions", "comments", "comments.catalogue"):
+            key = "_id" if name == "discussions" else "discussion_id"
+            first, second, third = (
+                [{**item, **varying} for item in mongo[name].find({key: t.id})] for t in targets[:3]
+            )
+            assert first == second == third
+
+    def test_comments_before_an_orphan_are_imported(self, settings, targets):
+        backend = configure(settings)
+        with pytest.raises(InvalidParent):
+            backend.import_many({targets[0]: [*many(2), imported(9, parent="b" * 16)], targets[1]: many(2)})
+        assert [len(list(backend.iterate(target))) for target in targets[:2]] == [2, 2]
+        assert backend.audit(targets[0]) == []
+
+    @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
+    def test_interrupted_import_is_repaired_and_completed(self, settings, targets, form):
+        backend = configure(settings, *form)
+        discussions = {target: many(4) for target in targets[:3]}
+        for at in range(1, 20):
+            for target in discussions:
+                backend.delete_discussion(target)
+            interrupted = Interrupted(MongoBackend(), at=at, after=bool(at % 2))
+            try:
+                interrupted.import_many(discussions)
+            except Crash:
+                for target in discussions:
+                    if backend.discussion(target).writing:
+                        assert target not in backend.settled([target])
+            if at % 3:
+                for target in discussions:
+                    backend.repair_claims(target, older_than=0)
+                    assert backend.discussion(target).count == len(list(backend.iterate(target)))
+            backend.import_many(discussions)
+            for target in discussions:
+                assert [c.source for c in backend.iterate(target)] == ["0", "1", "2", "3"]
+                assert backend.audit(target) == []
+                audit.stored(target, "auth_user")
+
+    def test_comment_removed_during_an_import_stays_removed(self, settings, targets, monkeypatch):
+        backend = configure(settings)
+        copy = Documents.copy_many
+
+        def copy_and_remove(self, copies):
+            copy(self, copies)
+            for target in targets[:2]:
+                first = next(iter(backend.iterate(target)))
+                backend.remove(target, first.slug, rev=1, token="moderator")
+
+        monkeypatch.setattr(Documents, "copy_many", copy_and_remove)
+        backend.import_many({target: many(3) for target in targets[:2]})
+        for target in targets[:2]:
+            assert [c.removed for c in backend.iterate(target)] == [True, False, False]
+            assert backend.discussion(target).count == 2
+            audit.stored(target, "auth_user")
+
+    def test_concurrent_importers_store_each_comment_once(self, settings, targets):
+        backend = configure(settings)
+        discussions = {target: many(5) for target in targets}
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: MongoBackend().import_many(discussions), range(4)))
+        for target in targets:
+            assert sorted(c.source for c in backend.iterate(target)) == ["0", "1", "2", "3", "4"]
+            audit.stored(target, "auth_user")
+
+    def test_settled_leaves_out_unsorted_and_long_discussions(self, settings, targets):
+        backend = configure(settings)
+        backend.import_many({targets[0]: many(2), targets[1]: many(251)})
+        backend.import_(targets[2], [imported(2)], renumber=False)
+        backend.import_(targets[2], [imported(1)], renumber=False)
+        stored = frozenset(one.slug for one in backend.iterate(targets[0]))
+        assert backend.settled(targets[:4]) == {targets[0]: stored, targets[3]: frozenset()}
 
 
 def many(count):
