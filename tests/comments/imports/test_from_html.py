@@ -14,6 +14,7 @@ from marginalia.markup.text import html_to_text
     ("html", "markdown"),
     [
         ("<p>foo<b> bar </b>baz <i><b>x</b></i></p><p>y</p>", "foo **bar** baz ***x***\n\ny"),
+        ("a <b>b</b>, <i>c d</i>! <s>e</s> <b>f</b><i>g</i>", "a **b**, *c d*! ~~e~~ **f***g*"),
         ("foo<b>(bar)</b>baz <em><i>x</i></em>", "foo(bar)baz x"),
         ("a<br>b<br><br>c", "a\nb\n\nc"),
         ("a *b* _c_ d_e [f] \\ `g` ~h~ | &amp;lt;", "a \\*b\\* \\_c\\_ d_e \\[f\\] \\\\ \\`g\\` \\~h\\~ \\| \\&lt;"),
