@@ -10,7 +10,7 @@ from marginalia.comments.imports.sources import fields
 from marginalia.comments.imports.sources.files import opened
 
 # Maximum size in bytes. The file is a single JSON document, which must fit into memory.
-MAX_SIZE = 500_000_000
+MAX_SIZE = 200_000_000
 
 
 def read(path: Path) -> Iterator[SourceComment]:

@@ -26,21 +26,24 @@ def read(path: Path) -> Iterator[SourceComment]:
     links: dict[str, str] = {}
     try:
         with opened(path) as file:
+            xml = RepairedXml(file)
             root: Any = None
-            for event, element in iterparse(RepairedXml(file), events=("start", "end"), forbid_dtd=True):
+            depth = 0
+            for event, element in iterparse(xml, events=("start", "end"), forbid_dtd=True):
                 if root is None:
                     root = element
                     if root.tag != f"{_NAMESPACE}disqus":
                         raise BrokenSource("The file isn't an export of Disqus.")
-                if event == "start":
+                depth += 1 if event == "start" else -1
+                if event == "start" or depth != 1:
                     continue
                 id = element.get(_ID)
-                if element.tag == f"{_NAMESPACE}thread" and id and element.find(f"{_NAMESPACE}link") is not None:
+                if element.tag == f"{_NAMESPACE}thread" and id:
                     links[id] = _text(element, "link")
-                    root.clear()
                 elif element.tag == f"{_NAMESPACE}post" and id:
                     yield _comment(element, links)
-                    root.clear()
+                root.clear()
+                xml.unfinished = 0
     except ParseError as error:
         raise BrokenSource(f"The XML is broken: {error}.") from error
     except DefusedXmlException as error:
@@ -58,7 +61,7 @@ def _comment(post: Element, links: dict[str, str]) -> SourceComment:
     thread_id = str(thread.get(_ID)) if thread is not None else ""
     return SourceComment(
         id=id,
-        address=links.get(thread_id, f"thread {thread_id}"),
+        address=links.get(thread_id) or f"thread {thread_id}",
         posted=fields.time(_text(post, "createdAt"), f"comment {id}"),
         name=_text(author, "name") or _text(author, "username") if author is not None else "",
         email=_text(author, "email") if author is not None else "",

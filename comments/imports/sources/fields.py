@@ -30,6 +30,6 @@ def time(value: object, place: str) -> datetime:
         if isinstance(value, int | float):
             return datetime.fromtimestamp(value, UTC)
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError, OSError) as error:
         raise BrokenSource(f"{place}: “{value}” is not a time.") from error

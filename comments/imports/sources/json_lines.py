@@ -20,6 +20,9 @@ def read(path: Path) -> Iterator[SourceComment]:
         for name in _REQUIRED:
             if name not in values:
                 raise BrokenSource(f"Line {number} has no “{name}”.")
+        # Comments without an id would replace each other.
+        if not fields.text(values, "id"):
+            raise BrokenSource(f"Line {number} has an empty “id”.")
         try:
             yield SourceComment(
                 id=fields.text(values, "id"),

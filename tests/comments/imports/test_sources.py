@@ -3,6 +3,7 @@
 import gzip
 import json
 import sqlite3
+import tracemalloc
 from datetime import UTC, datetime
 
 import pytest
@@ -76,6 +77,28 @@ def test_broken_disqus_export_is_refused(tmp_path, content, reason):
         read("disqus", tmp_path / "export.xml", content)
 
 
+@pytest.mark.parametrize(
+    "element",
+    ['<post dsq:id="1"><message>' + "x" * 3_000_000, "<a>" * 1_000_000, f'<post dsq:id="{"1" * 3_000_000}"/>'],
+    ids=["text", "levels", "attribute"],
+)
+def test_long_xml_elements_are_refused(tmp_path, element):
+    with pytest.raises(BrokenSource, match="An XML element is too long"):
+        read("disqus", tmp_path / "export.xml", DISQUS.partition("<category")[0] + element)
+
+
+def test_memory_does_not_grow_with_xml_elements_without_comments(tmp_path):
+    path = tmp_path / "export.xml"
+    start = DISQUS.partition("<category")[0].encode()
+    path.write_bytes(gzip.compress(start + b"<category/>" * 200_000 + b"</disqus>"))
+    tracemalloc.start()
+    try:
+        assert list(FILES["disqus"](path)) == []
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
 def isso_database(path):
     with sqlite3.connect(path) as database:
         database.executescript(
@@ -116,6 +139,19 @@ def test_file_that_is_no_isso_database_is_refused(tmp_path):
         read("isso", tmp_path / "x.db", "no database")
     with pytest.raises(BrokenSource, match="doesn't exist"):
         list(FILES["isso"](tmp_path / "missing.db"))
+
+
+@pytest.mark.parametrize("system", sorted(FILES))
+def test_paths_that_are_no_files_are_refused(tmp_path, system):
+    (tmp_path / "link").symlink_to(tmp_path / "link")
+    for name in ("missing", "link", "."):
+        with pytest.raises(BrokenSource, match="can't be read|doesn't exist"):
+            list(FILES[system](tmp_path / name))
+
+
+@pytest.mark.parametrize("system", ["json-lines", "remark42"])
+def test_million_empty_lines_are_no_comments(tmp_path, system):
+    assert read(system, tmp_path / "lines", "\n" * 1_000_000) == []
 
 
 def test_remark42(tmp_path):
@@ -190,7 +226,11 @@ def test_comentario(tmp_path):
         ("commento", '{"comments": [1]}', "isn't a list of objects"),
         ("remark42", "[1]", "Line 1 isn't a JSON object"),
         ("json-lines", '{"id": 1}', "Line 1 has no “url”"),
+        ("json-lines", '{"id": "", "url": "/", "posted": 0, "text": ""}', "Line 1 has an empty “id”"),
+        ("json-lines", '{"id": null, "url": "/", "posted": 0, "text": ""}', "Line 1 has an empty “id”"),
         ("json-lines", '{"id": 1, "url": "/", "posted": "x", "text": ""}', "is not a time"),
+        ("json-lines", '{"id": 1, "url": "/", "posted": "0001-01-01T00:00+14:00", "text": ""}', "is not a time"),
+        ("json-lines", '{"id": 1, "url": "/", "posted": 1e300, "text": ""}', "is not a time"),
         ("json-lines", '{"id": 1, "url": "/", "posted": 0, "text": "", "state": "odd"}', "Line 1: 'odd'"),
         ("json-lines", "[" * 100_000, "Line 1 isn't valid JSON"),
     ],
