@@ -13,4 +13,4 @@ class ApiConfig(AppConfig):
         from api.models import EmbeddedPage
         from marginalia import comments
 
-        comments.register(EmbeddedPage, visible=pages.visible, at_url=pages.at_url)
+        comments.register(EmbeddedPage, visible=pages.visible, at_urls=pages.at_urls)

@@ -1,7 +1,7 @@
 """Functions that register models whose objects can have comments, and find these objects by label and primary key."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,10 +21,10 @@ PolicyFunction = Callable[[Any], Any]
 class ForeignPages(Protocol):
     """Access to objects that represent pages on other sites."""
 
-    def __call__(self, url: str, *, store: bool) -> Model | None:
-        """Return the object for the page at `url`, or None if the page's site is unknown.
+    def __call__(self, urls: Iterable[str], *, store: bool) -> Mapping[str, Model]:
+        """Return the objects for the pages at `urls`, keyed by URL. Leave out pages of unknown sites.
 
-        Unless `store` is true, the object needn't be stored yet.
+        Unless `store` is true, the objects needn't be stored yet.
         """
 
 
@@ -33,7 +33,7 @@ class Registration:
     """The arguments with which a model was registered. For their meaning, see `register`."""
 
     visible: Visible
-    at_url: ForeignPages | None = None
+    at_urls: ForeignPages | None = None
     policy: PolicyFunction | None = None
     form: type[Any] | None = None
 
@@ -45,7 +45,7 @@ def register(
     model: type[Model],
     visible: Visible,
     *,
-    at_url: ForeignPages | None = None,
+    at_urls: ForeignPages | None = None,
     policy: PolicyFunction | None = None,
     form: type[Any] | None = None,
 ) -> None:
@@ -55,7 +55,7 @@ def register(
         model: The model to register.
         visible: A function that accepts primary keys, and returns the objects with these keys that all readers can see.
             Comments on other objects are never shown.
-        at_url: If the objects represent pages on other sites, a function that finds or creates the object for a URL.
+        at_urls: If the objects represent pages on other sites, a function that finds or creates the objects for URLs.
             Imports use it.
         policy: A function that accepts an object, and returns its policy, for example an instance of a
             `posting.policy.ModelPolicy` class. None selects the function COMMENTS["POLICY"].
@@ -66,7 +66,7 @@ def register(
     """
     if model in _registered:
         raise ImproperlyConfigured(f"comments.register: {model._meta.label} is already registered.")
-    _registered[model] = Registration(visible, at_url, policy, form)
+    _registered[model] = Registration(visible, at_urls, policy, form)
 
 
 def unregister(model: type[Model]) -> None:
@@ -204,13 +204,14 @@ def existing(requested: Iterable[Target]) -> set[Target]:
     }
 
 
-def at_url(url: str, *, store: bool = False) -> Target | None:
-    """Return the target for a page on another site, or None if the page's site is unknown.
+def at_urls(urls: Iterable[str], *, store: bool = False) -> dict[str, Target]:
+    """Return the targets for pages on other sites, keyed by URL. Leave out pages of unknown sites.
 
-    Unless `store` is true, the target's object needn't exist yet.
+    Unless `store` is true, the targets' objects needn't exist yet.
     """
-    objects = (entry.at_url(url, store=store) for entry in _registered.values() if entry.at_url)
-    return next((target_for(obj) for obj in objects if obj), None)
+    urls = set(urls)
+    objects = (entry.at_urls(urls, store=store) for entry in _registered.values() if entry.at_urls)
+    return {url: target_for(obj) for found in objects for url, obj in found.items()}
 
 
 def _keys(requested: Iterable[Target]) -> dict[type[Model], list[Any]]:

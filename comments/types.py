@@ -423,12 +423,11 @@ class ImportedId:
     Attributes:
         slug: The slug of the comment.
         anchor: The fragment of the old permalink, for example "comment-123".
-        likes: How many readers liked the comment there.
+        dislikes: How many readers disliked the comment there.
     """
 
     slug: str
     anchor: str
-    likes: int = 0
     dislikes: int = 0
 
 

@@ -6,8 +6,10 @@ discussion when its path changes.
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
 from django.conf import settings
@@ -17,7 +19,7 @@ from api.models import EmbeddedPage
 from marginalia.comments.posting.preparation import one_line
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
-from marginalia.mongo.connection import database
+from marginalia.mongo.connection import database, insert_new
 
 LABEL = EmbeddedPage._meta.label_lower
 MAX_ADDRESS, MAX_TITLE = 1_000, 200
@@ -100,24 +102,29 @@ def get(address: PageAddress) -> EmbeddedPage:
     return find(address) or unsaved(address)
 
 
-def at_url(url: str, *, store: bool) -> EmbeddedPage | None:
-    """Return the page at `url`, or None if its site isn't registered. If `store` is true, store the page."""
-    try:
-        address = PageAddress.parse(url)
-    except InvalidAddress:
-        return None
-    return get_or_create(address, "") if store else unsaved(address)
+def at_urls(urls: Iterable[str], *, store: bool) -> dict[str, EmbeddedPage]:
+    """Return the pages at `urls`, without those whose site isn't registered. If `store` is true, store the pages."""
+    found: dict[str, EmbeddedPage] = {}
+    for url in urls:
+        with suppress(InvalidAddress):
+            found[url] = unsaved(PageAddress.parse(url))
+    if store and found:
+        insert_new(database()[EMBEDDED_PAGES], [_document(page) for page in found.values()])
+    return found
 
 
 def get_or_create(address: PageAddress, title: str) -> EmbeddedPage:
     """Return the page with this address. If it isn't stored yet, or has no title, store it with `title`."""
     new = unsaved(address, title)
     stored = database()[EMBEDDED_PAGES]
-    fields = {"address": new.address, "title": new.title, "created": new.created}
-    stored.update_one({"_id": new.pk}, {"$setOnInsert": fields}, upsert=True)
+    stored.update_one({"_id": new.pk}, {"$setOnInsert": _document(new)}, upsert=True)
     page = get(address)
     if new.title and not page.title:
         # Imported pages have no title.
         stored.update_one({"_id": new.pk, "title": ""}, {"$set": {"title": new.title}})
         page.title = new.title
     return page
+
+
+def _document(page: EmbeddedPage) -> dict[str, Any]:
+    return {"_id": page.pk, "address": page.address, "title": page.title, "created": page.created}

@@ -236,27 +236,22 @@ class Lessons:
 
 
 class Imported:
-    """The ids that imported comments had in another comment system, and the likes that they had there."""
+    """The ids that imported comments had in another comment system, and the dislikes that they had there."""
 
     def __init__(self, db: Database[Any]) -> None:
         self.stored = db["comments.imported"]
 
-    def record(self, target: Target, comments: Iterable[ImportedId]) -> None:
-        """Store the old ids of comments in one discussion. Repeating this changes nothing."""
+    def record(self, comments: Mapping[Target, Iterable[ImportedId]]) -> None:
+        """Store the old ids of comments, which are keyed by target. Repeating this changes nothing."""
         documents = {
-            f"{target.id}#{old.anchor}": {
-                "discussion_id": target.id,
-                "slug": old.slug,
-                "likes": old.likes,
-                "dislikes": old.dislikes,
-            }
-            for old in comments
+            f"{target.id}#{old.anchor}": {"discussion_id": target.id, "slug": old.slug, "dislikes": old.dislikes}
+            for target, ids in comments.items()
+            for old in ids
         }
         # Reading is faster than writing the same values again.
         for stored in self.stored.find({"_id": {"$in": list(documents)}}):
-            id = stored.pop("_id")
-            if stored == documents[id]:
-                del documents[id]
+            if documents[stored["_id"]].items() <= stored.items():
+                del documents[stored["_id"]]
         if documents:
             updates = [UpdateOne({"_id": id}, {"$set": fields}, upsert=True) for id, fields in documents.items()]
             self.stored.bulk_write(updates, ordered=False)

@@ -50,11 +50,24 @@ class Likes:
         self._count(target, slug, -1)
         return True
 
-    def raise_to(self, target: Target, totals: Mapping[str, int]) -> None:
+    def raise_to(self, wanted: Mapping[Target, Mapping[str, int]]) -> None:
         """Make sure that comments have at least these numbers of likes, for example after an import.
 
-        `totals` contains the numbers by slug. Repeating this changes nothing.
+        `wanted` contains the numbers by target and slug. Repeating this changes nothing.
         """
+        totals = {(target, slug): total for target, group in wanted.items() for slug, total in group.items()}
+        # Reading is faster than writing the same numbers again.
+        slugs = {slug for _target, slug in totals}
+        query = {"discussion_id": {"$in": [target.id for target in wanted]}, "slug": {"$in": list(slugs)}}
+        for stored in self.totals.find(query) if totals else ():
+            key = Target.from_id(stored["discussion_id"]), stored["slug"]
+            if stored["count"] + stored["imported"] >= totals.get(key, 0):
+                totals.pop(key, None)
+        if not totals:
+            return
+        changed = {target for target, _slug in totals}
+        # Discussions must be known to have likes, even if this process dies before the second change of their versions.
+        self._note_change(*changed)
         updates = [
             UpdateOne(
                 _key(target, slug),
@@ -64,11 +77,11 @@ class Likes:
                 ],
                 upsert=True,
             )
-            for slug, total in totals.items()
+            for (target, slug), total in totals.items()
         ]
-        results = [self.totals.bulk_write(group, ordered=False) for group in batched(updates, GROUP)]
-        if any(result.modified_count or result.upserted_count for result in results):
-            self._note_change(target)
+        for group in batched(updates, GROUP):
+            self.totals.bulk_write(group, ordered=False)
+        self._note_change(*changed)
 
     def counts(self, target: Target, slugs: Iterable[str] | None = None) -> dict[str, int]:
         """Return the numbers of likes of comments, keyed by slug. Comments that were never liked are left out.
@@ -125,9 +138,11 @@ class Likes:
         self.totals.update_one(_key(target, slug), update, upsert=True)
         self._note_change(target)
 
-    def _note_change(self, target: Target) -> None:
-        """Set a new version, so that caches don't show the old number."""
-        self.discussions.update_one({"_id": target.id}, {"$set": {"version": ObjectId(), "has_likes": True}})
+    def _note_change(self, *changed: Target) -> None:
+        """Set a new version of discussions, so that caches don't show the old numbers."""
+        update = {"$set": {"version": ObjectId(), "has_likes": True}}
+        # The driver can retry these updates, but not `update_many`.
+        self.discussions.bulk_write([UpdateOne({"_id": target.id}, update) for target in changed], ordered=False)
 
 
 def _key(target: Target, slug: str) -> dict[str, Any]:

@@ -161,7 +161,8 @@ SUBSCRIPTION = document(
 )
 FEATURE = document({"_id": TEXT, "at": DATE}, {"spam": INTEGER, "approved": INTEGER})
 LESSON = document({"_id": TEXT, "kind": one_of("spam", "approved", ""), "at": DATE}, {"before": TEXT, "call": ID})
-IMPORTED = document({"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "likes": INTEGER, "dislikes": INTEGER})
+# Older versions also stored `likes`.
+IMPORTED = document({"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "dislikes": INTEGER}, {"likes": INTEGER})
 ERASURE = document({"_id": TEXT, "at": DATE})
 IP_HASH = document(
     {"discussion_id": TEXT, "slug": TEXT, "ip_hash": TEXT, "at": DATE}, {"networks": array_of(TEXT), "browser": TEXT}

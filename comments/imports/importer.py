@@ -1,7 +1,7 @@
 """The dry run and the import of an export of another comment system."""
 
 from collections import ChainMap, Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -14,10 +14,9 @@ from marginalia.comments import conf, slugs, targets
 from marginalia.comments.backends import backend
 from marginalia.comments.errors import InvalidComment
 from marginalia.comments.imports.records import SourceComment, SourceState
-from marginalia.comments.imports.staging import Staging
+from marginalia.comments.imports.staging import BATCH, Staging
 from marginalia.comments.imports.texts import to_markdown
 from marginalia.comments.moderation import pending
-from marginalia.comments.operations import importing
 from marginalia.comments.posting import preparation
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, ImportedId, NewComment, State, Target, Verdict
@@ -69,45 +68,66 @@ class Importer:
     def run(self, *, dry_run: bool = False, step: Callable[[], object] = lambda: None) -> Report:
         """Import all discussions whose page is known, and return the report. `step` is called for each comment."""
         report = Report()
-        for imported in self._in_threads(partial(self._import, dry_run=dry_run, step=step), self.staging.targets()):
+        for imported in self._in_threads(partial(self._import_group, dry_run=dry_run, step=step)):
             report.add(imported)
         return report
 
-    def _in_threads(self, work: Callable[[Target], Report], targets: Iterable[Target]) -> Iterator[Report]:
-        """Yield the results in order. Several discussions are imported at a time, because writing mostly means waiting."""
+    def _in_threads(self, work: Callable[[list[Target]], Report]) -> Iterator[Report]:
+        """Yield the results in order. Several groups are imported at a time, because writing partly means waiting."""
         running = deque[Future[Report]]()
         with ThreadPoolExecutor(THREADS) as pool:
-            for target in targets:
+            for group in self.staging.groups():
                 # The threads need the language and the settings that this thread has.
-                running.append(pool.submit(copy_context().run, work, target))
+                running.append(pool.submit(copy_context().run, work, group))
                 if len(running) > THREADS:
                     yield running.popleft().result()
             while running:
                 yield running.popleft().result()
 
-    def _import(self, target: Target, *, dry_run: bool, step: Callable[[], object]) -> Report:
-        progress = _Progress()
-        report = progress.report
+    def _import_group(self, group: list[Target], *, dry_run: bool, step: Callable[[], object]) -> Report:
+        """Import a group of discussions. New and complete ones are imported together, and all others one at a time."""
+        report = Report()
         if not dry_run:
-            for url in self.staging.foreign_urls(target):
-                targets.at_url(url, store=True)
+            targets.at_urls(self.staging.foreign_urls(group), store=True)
+        settled = backend().settled(group)
+        batches: dict[Target, _Batch] = {}
+        progress_of: dict[Target, _Progress] = {}
+        for target in group:
+            comments = next(self.staging.batches(target))
+            stored = settled.get(target)
+            wanted = self._slugs(comments, {})
+            if stored is None or len(comments) == BATCH or (stored and not wanted <= stored):
+                report.add(self._import(target, dry_run=dry_run, step=step))
+                continue
+            progress = progress_of[target] = _Progress()
+            batches[target] = self._read(comments, progress, step, is_stored=bool(stored))
+        if not dry_run:
+            new = backend().import_many({target: batch.new for target, batch in batches.items()})
+            _store_votes(batches)
+            report.new[SourceState.PUBLIC] += new
+        for target, progress in progress_of.items():
+            self._queue(target, progress, dry_run=dry_run)
+            report.add(progress.report)
+        return report
+
+    def _import(self, target: Target, *, dry_run: bool, step: Callable[[], object]) -> Report:
+        """Import a discussion that can be long, or partly stored already."""
+        progress = _Progress()
         before = backend().discussion(target)
         # If there are active writers, an earlier import may have been interrupted within a batch, so all batches are
         # imported again.
         may_skip = before.begun and not before.writing
         for comments in self.staging.batches(target):
-            is_stored = may_skip and self._are_stored(target, comments, progress.slug_by_id)
+            wanted = self._slugs(comments, progress.slug_by_id)
+            is_stored = may_skip and wanted <= backend().get_with_texts(target, wanted).keys()
             batch = self._read(comments, progress, step, is_stored=is_stored)
             if not dry_run:
-                report.new[SourceState.PUBLIC] += _store(target, batch)
+                progress.report.new[SourceState.PUBLIC] += backend().import_(target, batch.new, renumber=False)
+                _store_votes({target: batch})
         if not dry_run:
             backend().import_(target, ())  # renumbers the discussion
-        for comment, parent in progress.queued:
-            if dry_run:
-                self._prepared(comment, parent, report)
-            else:
-                self._hold(target, comment, parent, report)
-        return report
+        self._queue(target, progress, dry_run=dry_run)
+        return progress.report
 
     def _read(
         self, comments: Iterable[SourceComment], progress: "_Progress", step: Callable[[], object], *, is_stored: bool
@@ -129,13 +149,17 @@ class Importer:
                     continue
                 batch.new.append(new)
             slug = progress.slug_by_id[comment.id] = self._slug(comment, parent)
-            batch.likes[slug] = comment.likes
+            if comment.likes > 0:
+                batch.likes[slug] = comment.likes
             if comment.anchor:
-                batch.old_ids.append(ImportedId(slug, comment.anchor, comment.likes, comment.dislikes))
+                batch.old_ids.append(ImportedId(slug, comment.anchor, max(comment.dislikes, 0)))
         return batch
 
-    def _are_stored(self, target: Target, comments: Iterable[SourceComment], slug_by_id: dict[str, str]) -> bool:
-        """Return whether all public comments of a batch are stored. It is False if any of them can't be stored."""
+    def _slugs(self, comments: Iterable[SourceComment], slug_by_id: dict[str, str]) -> set[str]:
+        """Return the slugs of all public comments of a batch, including those that can't be stored.
+
+        `slug_by_id` contains the slugs of earlier batches.
+        """
         expected = ChainMap({}, slug_by_id)
         public = set[str]()
         for comment in comments:
@@ -143,7 +167,15 @@ class Importer:
             if not comment.is_queued:
                 expected[comment.id] = self._slug(comment, expected[comment.id])
                 public.add(expected[comment.id])
-        return public <= backend().get_with_texts(target, public).keys()
+        return public
+
+    def _queue(self, target: Target, progress: "_Progress", *, dry_run: bool) -> None:
+        """Add the comments that aren't public to the moderation queue."""
+        for comment, parent in progress.queued:
+            if dry_run:
+                self._prepared(comment, parent, progress.report)
+            else:
+                self._hold(target, comment, parent, progress.report)
 
     def _hold(self, target: Target, comment: SourceComment, parent: str, report: Report) -> None:
         slug = self._slug(comment, parent)
@@ -229,9 +261,7 @@ class _Batch:
     likes: dict[str, int] = field(default_factory=dict)
 
 
-def _store(target: Target, batch: _Batch) -> int:
-    """Store a batch, and return the number of new comments. The caller has to renumber the discussion."""
-    new = backend().import_(target, batch.new, renumber=False)
-    backend().imported.record(target, batch.old_ids)
-    importing.import_likes(target, batch.likes)
-    return new
+def _store_votes(batches: Mapping[Target, _Batch]) -> None:
+    """Store the old ids and the likes of comments that are stored already."""
+    backend().imported.record({target: batch.old_ids for target, batch in batches.items()})
+    backend().likes.raise_to({target: batch.likes for target, batch in batches.items()})

@@ -92,9 +92,11 @@ class Staging:
         }
         names = {address: target for address, new in converted.items() if (target := parse_name(new))}
         known = targets.existing(names.values())
+        urls = {address: url for address, new in converted.items() if (url := foreign_url(new))}
+        foreign = targets.at_urls(urls.values())
         for address, new in converted.items():
-            url = foreign_url(new)
-            target = targets.at_url(url) if url else names.get(address)
+            url = urls.get(address, "")
+            target = foreign.get(url) if url else names.get(address)
             if not url and target not in known:
                 target = None
             row = (address, target and str(target), url if target else "", path_of(new))
@@ -125,16 +127,28 @@ class Staging:
         comments, pages, url = self._db.execute(query).fetchone()
         return comments, pages, url or ""
 
-    def foreign_urls(self, target: Target) -> list[str]:
-        """Return the URLs of a target if it is a page on another site."""
+    def foreign_urls(self, wanted: Iterable[Target]) -> list[str]:
+        """Return the URLs of those targets that are pages on other sites."""
         query = "SELECT DISTINCT url FROM addresses WHERE target = ? AND url != ''"
         with self._lock:
-            return [url for (url,) in self._db.execute(query, (str(target),))]
+            return [url for target in wanted for (url,) in self._db.execute(query, (str(target),))]
 
-    def targets(self) -> list[Target]:
-        """Return the targets of all discussions."""
-        found = self._db.execute("SELECT DISTINCT target FROM addresses WHERE target IS NOT NULL ORDER BY target")
-        return [Target.parse(name) for (name,) in found]
+    def groups(self) -> Iterator[list[Target]]:
+        """Yield the targets of all discussions. Those with few comments are grouped, up to a batch of comments."""
+        query = (
+            "SELECT target, count(*) FROM comments JOIN addresses USING (address) WHERE target IS NOT NULL "
+            "GROUP BY target ORDER BY target"
+        )
+        group: list[Target] = []
+        size = 0
+        for name, count in self._db.execute(query).fetchall():
+            if group and size + count > BATCH:
+                yield group
+                group, size = [], 0
+            group.append(Target.parse(name))
+            size += count
+        if group:
+            yield group
 
     def batches(self, target: Target) -> Iterator[list[SourceComment]]:
         """Yield the comments of a discussion in batches, by time, each reply after its parent."""

@@ -49,7 +49,7 @@ def import_likes(target: Model | Target, likes: Mapping[str, int]) -> None:
 
     If the numbers are imported again, nothing changes.
     """
-    backend().likes.raise_to(targets.target_for(target), {slug: n for slug, n in likes.items() if n > 0})
+    backend().likes.raise_to({targets.target_for(target): {slug: n for slug, n in likes.items() if n > 0}})
 
 
 def slug_of(new: NewComment) -> str:

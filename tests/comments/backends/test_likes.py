@@ -114,10 +114,10 @@ def test_imported_likes_are_the_start(target, liked):
     likes = MongoBackend().likes
     likes.add(target, liked.slug, "user:1")
     for _again in range(2):
-        likes.raise_to(target, {liked.slug: 5})
+        likes.raise_to({target: {liked.slug: 5}})
     assert shown(target) == [5]
     likes.add(target, liked.slug, "user:2")
-    likes.raise_to(target, {liked.slug: 5})
+    likes.raise_to({target: {liked.slug: 5}})
     assert shown(target) == [6]
     assert maintenance.faults(target) == ()
 

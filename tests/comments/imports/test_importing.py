@@ -165,7 +165,7 @@ def test_accounts_are_joined_only_on_request(post_page):
 def test_likes_and_old_permalinks_are_kept(post_page, client, mongo):
     run(comment(1), comment(12, anchor="isso-12", likes=5, dislikes=2, minutes=1))
     stored = mongo["comments.imported"].find_one()
-    assert (stored["likes"], stored["dislikes"]) == (5, 2)
+    assert (stored["slug"], stored["dislikes"]) == (list(selectors.iterate(post_page))[1].slug, 2)
     assert [one.likes for one in selectors.page(post_page).comments] == [0, 5]
     old = reverse("comments-old-permalink", args=[post_page.label, post_page.pk])
     second = list(selectors.iterate(post_page))[1]
@@ -173,6 +173,12 @@ def test_likes_and_old_permalinks_are_kept(post_page, client, mongo):
     assert client.get(f"{old}?anchor=isso-13")["Location"] == "/news/hello"
     services.delete_discussion(post_page)
     assert mongo["comments.imported"].count_documents({}) == 0
+
+
+def test_negative_votes_count_as_none(post_page, mongo):
+    run(comment(1, anchor="isso-1", likes=-5, dislikes=-2))
+    assert mongo["comments.imported"].find_one()["dislikes"] == 0
+    assert [one.likes for one in selectors.page(post_page).comments] == [0]
 
 
 class TestAddresses:
