@@ -20,7 +20,7 @@ FOUND = (
     Index("by_time", (("state", 1), ("posted", -1), ("_id", -1))),
     Index(
         "by_batch",
-        (("batch", 1), ("state", 1), ("discussion_id", 1), ("slug", 1)),
+        (("batch", 1), ("state", 1), ("discussion_id", 1), ("posted", 1)),
         partial={"batch": {"$exists": True}},
     ),
 )

@@ -227,7 +227,8 @@ class Batches(Pending, Bulk, Searching):
         return {"$inc": {"restored": returned + restored, "skipped": skipped}}
 
     def _chunk(self, query: Document) -> list[Document]:
-        cursor = self.store.catalogue.stored.find(query, PLACE).sort([("discussion_id", 1), ("slug", 1)])
+        # Comments that were posted one after the other are usually in the same bucket, which is written as a whole.
+        cursor = self.store.catalogue.stored.find(query, PLACE).sort([("discussion_id", 1), ("posted", 1)])
         return list(cursor.limit(CHUNK))
 
     def _unmark(self, entries: list[Document], query: Document) -> None:

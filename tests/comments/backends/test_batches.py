@@ -12,7 +12,7 @@ from marginalia.mongo.clock import now
 from tests.support.comments import audit
 from tests.support.comments.holders import account
 from tests.support.comments.interruptions import Crash, Interrupted
-from tests.support.comments.layouts import EMBEDDED, FORMS, configure
+from tests.support.comments.layouts import BUCKETS, EMBEDDED, FORMS, THREADED_BUCKETS, configure
 from tests.support.comments.making import new
 from tests.support.crashing import killed_after_writes
 
@@ -239,6 +239,25 @@ def test_undo_during_the_work_restores_what_is_hidden(mongo, settings, targets):
     backend.undo_batch(batch.id)
     assert backend.work_on_batch(batch.id).state is BatchState.UNDONE
     assert shown(backend, targets) == before
+
+
+@pytest.mark.parametrize("form", [BUCKETS, THREADED_BUCKETS], ids=" ".join)
+def test_decision_and_undo_write_each_bucket_a_few_times(mongo, settings, target, form, commands, monkeypatch):
+    """Each group contains comments that were posted one after the other, and not from all over the discussion."""
+    monkeypatch.undo()
+    monkeypatch.setattr("marginalia.comments.backends.writing.bulk.GROUP", 10)
+    backend = configure(settings, *form, SIZE=10)
+    begun = now() - timedelta(days=30)
+    backend.import_(target, [new(str(n), author=SPAMMER, posted=begun + timedelta(seconds=n)) for n in range(80)])
+    buckets = mongo.comment_pages.count_documents({})
+    assert buckets >= 8
+    batch = backend.start_batch(SPAM, Verdict.SPAM)
+    for step in (lambda: None, lambda: backend.undo_batch(batch.id)):
+        step()
+        with commands.recorded():
+            assert backend.work_on_batch(batch.id).is_finished
+        updates = [event.command for event in commands.sent if event.command.get("update") == "comment_pages"]
+        assert buckets <= sum(len(command["updates"]) for command in updates) <= 2 * buckets
 
 
 def test_two_processes_never_work_on_one_batch(mongo, settings, targets):
