@@ -188,6 +188,68 @@ def test_batch_and_undo_are_exact_after_a_kill_at_any_write(mongo, settings, tar
         pytest.fail("It never ended.")
 
 
+@pytest.mark.parametrize("then", ["continued", "repaired first", "undone at once"])
+@pytest.mark.parametrize(
+    ("form", "every"),
+    [
+        pytest.param(FORMS[0], 13, id="now and then"),
+        *(pytest.param(form, 1, marks=pytest.mark.slow, id="-".join(form)) for form in FORMS),
+    ],
+)
+def test_approval_and_undo_are_exact_after_a_kill_at_any_write(
+    mongo, settings, targets, form, every, then, monkeypatch
+):
+    """SIGKILL before each write of the approval, and before each write of its undo."""
+    monkeypatch.setattr("marginalia.comments.backends.writing.batches.APPROVED_CHUNK", 2)
+    backend = configure(settings, *form)
+    fill(backend, targets)
+    for held in backend.held():
+        backend.reject(held.id)
+    before = counts(backend, targets)
+
+    def killed(batch_id, writes):
+        was_killed = killed_after_writes(writes, lambda: MongoBackend().work_on_batch(batch_id))
+        if then == "repaired first":
+            repair(mongo, backend, targets)
+        if then == "undone at once":
+            backend.undo_batch(batch_id)
+        continue_batches(mongo, backend)
+        return was_killed
+
+    for writes in range(0, MOST_CALLS, every):
+        for target in targets:
+            for n in range(2):
+                backend.hold(target, new(f"held {writes} {n}", author=SPAMMER))
+        batch = backend.start_batch(SPAM, Verdict.APPROVED)
+        was_killed = killed(batch.id, writes)
+        if then != "undone at once":
+            done = backend.batch(batch.id)
+            assert (done.state, done.total, done.left, done.skipped) == (BatchState.DONE, 6, 0, 0)
+            assert counts(backend, targets) == [count + 2 for count in before]
+            assert backend.held() == ()
+            backend.undo_batch(batch.id)
+            was_killed = killed(batch.id, writes) or was_killed
+        assert backend.batch(batch.id).state is BatchState.UNDONE
+        assert counts(backend, targets) == before
+        for target in targets:
+            audit.stored(target, "auth_user")
+        # Comments that had not been published before the undo still wait for a moderator, and their authors can change
+        # them.
+        for held in backend.held():
+            backend.withdraw(held.id)
+        if not was_killed:
+            break
+    else:
+        pytest.fail("It never ended.")
+
+
+def counts(backend, targets):
+    """Return how many comments each discussion shows to readers, which must agree with the stored counts."""
+    shown = [sum(not c.removed for c in backend.iterate(target)) for target in targets]
+    assert shown == [backend.discussion(target).count for target in targets]
+    return shown
+
+
 @pytest.mark.parametrize(
     ("count", "kills", "form"),
     [
