@@ -242,7 +242,9 @@ class HeavyMiddleware:
         # There are fewer slots than threads (cms/serving/gunicorn_conf.py), so the other threads are free for readers.
         self.long_requests = heavy.Slots(settings.REQUESTS_AT_ONCE, heavy.CONCURRENT, heavy.TOO_MANY_LONG_REQUESTS)
         # Comments have slots of their own, so that a flood of comments doesn't stop editors from saving.
-        self.comments = heavy.Slots(heavy.COMMENTS_AT_ONCE, heavy.COMMENTS_CONCURRENT, heavy.TOO_MANY_COMMENTS)
+        self.comments = heavy.Slots(
+            heavy.COMMENTS_AT_ONCE, heavy.COMMENTS_CONCURRENT, heavy.TOO_MANY_COMMENTS, pause=heavy.COMMENTS_PAUSE
+        )
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         slots = self._slots(request)

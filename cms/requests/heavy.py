@@ -5,6 +5,7 @@ readers.
 """
 
 import threading
+import time
 
 from django.http import HttpRequest
 from django.utils.functional import Promise
@@ -25,6 +26,9 @@ COMMENT_PATHS = ("/comments/post", "/comments")
 COMMENTS_AT_ONCE = 4
 # Maximum number of requests with comments that run at the same time.
 COMMENTS_CONCURRENT = 1
+# After a comment, the next one waits this many times as long as the comment took. Otherwise, a flood of comments would
+# use all of a worker's time, and readers would wait for a thread even though there are enough threads.
+COMMENTS_PAUSE = 1.0
 TOO_MANY_LONG_REQUESTS = gettext_lazy(
     "The site is busy processing other long pages and uploads. Nothing has been saved yet. Please try again in a few "
     "seconds."
@@ -50,13 +54,17 @@ def is_heavy(request: HttpRequest) -> bool:
 class Slots:
     """Slots for up to `limit` threads. Up to `concurrent` of these threads run, and the others wait for their turn.
 
-    `full_message` is the message for the sender of a request that doesn't get a slot.
+    `full_message` is the message for the sender of a request that doesn't get a slot. When a request has finished, the
+    next one that enters waits `pause` times as long as the request took.
     """
 
-    def __init__(self, limit: int, concurrent: int, full_message: str | Promise = "") -> None:
+    def __init__(self, limit: int, concurrent: int, full_message: str | Promise = "", *, pause: float = 0.0) -> None:
         self.full_message = full_message
         self._slots = threading.BoundedSemaphore(limit)
         self._turns = threading.BoundedSemaphore(concurrent)
+        self._pause = pause
+        self._paused_until = 0.0
+        self._entered = threading.local()
 
     def enter(self) -> bool:
         """Wait for this thread's turn and return True, or immediately return False if all slots are occupied.
@@ -66,9 +74,13 @@ class Slots:
         if not self._slots.acquire(blocking=False):
             return False
         self._turns.acquire()
+        time.sleep(max(0.0, self._paused_until - time.monotonic()))
+        self._entered.at = time.monotonic()
         return True
 
     def leave(self) -> None:
         """Release this thread's slot, so that the next waiting thread can run."""
+        now = time.monotonic()
+        self._paused_until = now + self._pause * (now - self._entered.at)
         self._turns.release()
         self._slots.release()

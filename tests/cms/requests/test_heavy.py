@@ -34,6 +34,35 @@ def test_request_without_a_waiting_place_is_refused():
     assert places.enter()
 
 
+class Clock:
+    """A clock on which time passes only if a test moves it, or if a thread sleeps."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_after_a_request_the_next_one_waits_in_proportion(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(heavy, "time", clock)
+    places = Slots(1, 1, pause=2.0)
+    assert places.enter()
+    assert clock.now == 0
+    clock.now = 3.0
+    places.leave()
+    clock.now = 4.0
+    assert places.enter()
+    assert clock.now == 3.0 + 2.0 * 3.0
+    places.leave()
+    clock.now = 100.0
+    assert places.enter()
+    assert clock.now == 100.0
+
+
 @pytest.mark.parametrize(
     ("method", "path", "length", "is_heavy"),
     [
