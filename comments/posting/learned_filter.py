@@ -28,8 +28,10 @@ from marginalia.mongo.clock import now
 EVERY_COMMENT = "every comment"
 # The filter holds no comment before it has learned this many decisions of each kind.
 MIN_LESSONS = 20
-# Maximum number of features of a comment. Longer comments are cut off, so that a comment costs a limited time.
-MAX_FEATURES = 400
+# Maximum number of features of a comment. A comment of the default MAX_LENGTH has fewer, so no words can hide its spam.
+MAX_FEATURES = 10_000
+# Maximum number of features that are learned from a comment, because each of them costs a write.
+MAX_LEARNED = 400
 # Only the features that say most about a comment count, so that many weak ones don't outweigh them in a long text.
 MAX_TELLING = 20
 # Robinson's smoothing: a feature counts as if it had been seen this many more times in equally many comments of each
@@ -121,7 +123,9 @@ class LearnedFilter(SpamRule):
 
     def _ids(self, comment: Comment | HeldComment) -> list[str]:
         features = self.features(comment.author.name, comment.source, comment.html, comment.posted)
-        return [EVERY_COMMENT, *(feature.id for feature in features)]
+        # Keyed hashes determine which words of a long comment are learned, so that writers can't choose these words.
+        learned = sorted((feature.kind == "word", feature.id) for feature in features)[:MAX_LEARNED]
+        return [EVERY_COMMENT, *(id for _is_word, id in learned)]
 
 
 def _weight(counted: Mapping[str, int], every: Mapping[str, int]) -> float:

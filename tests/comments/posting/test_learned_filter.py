@@ -5,7 +5,13 @@ import pytest
 from marginalia.comments.moderation import pending
 from marginalia.comments.notices import reasons
 from marginalia.comments.posting import services, spam
-from marginalia.comments.posting.learned_filter import MAX_FEATURES, MIN_LESSONS, LearnedFilter
+from marginalia.comments.posting.learned_filter import (
+    MAX_FEATURES,
+    MAX_LEARNED,
+    MIN_LESSONS,
+    Feature,
+    LearnedFilter,
+)
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, HeldComment, Verdict
 from marginalia.mongo.clock import now
@@ -99,8 +105,29 @@ def test_no_text_is_stored(decided, mongo):
 
 
 def test_long_comment_has_a_limited_number_of_features():
-    text = " ".join(f"word{n}" for n in range(5_000))
+    text = " ".join(f"word{n}" for n in range(15_000))
     assert len(LearnedFilter().features("Ann", text, "", now())) == MAX_FEATURES
+
+
+@pytest.mark.parametrize("place", [0, 700, 1_400])
+def test_spam_among_many_unknown_words_is_held(decided, place):
+    words = [f"w{n}" for n in range(1_400)]
+    words[place:place] = ["casino", "bonus", "win"]
+    assert spam.judge(submission(" ".join(words))).held_by[0].startswith("learned: 9")
+
+
+def test_learning_a_long_comment_counts_a_limited_number_of_features(hold, mongo):
+    words = [f"w{n}" for n in range(1_400)]
+    text = f"{' '.join(words)} [bonus](https://casino.example/)"
+    held = hold(text, "long")
+    pending.reject(held.id, by="1", verdict=Verdict.SPAM)
+    site.work()
+    counted = {entry["_id"] for entry in mongo["comments.features"].find({"spam": 1})}
+    assert len(counted) == MAX_LEARNED + 1
+    assert Feature("link", "casino.example").id in counted
+    pending.reject(held.id, by="1", verdict=Verdict.WAITING)
+    site.work()
+    assert mongo["comments.features"].count_documents({"spam": {"$gt": 0}}) == 0
 
 
 def test_text_without_spaces_is_compared_by_pairs_of_characters():
