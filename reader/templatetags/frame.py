@@ -39,7 +39,9 @@ class FrameNode(template.Node):
     def _render_watched(self, context: Context) -> str:
         with watch_reads() as reads, versions.recorded() as discussions:
             html = self.nodelist.render(context)
-        self.is_volatile = reads.has_untracked or discussions != ReadVersions()
+        # Another thread may have set the flag, because its content reads more. Never reset it.
+        if reads.has_untracked or discussions != ReadVersions():
+            self.is_volatile = True
         return html
 
 
