@@ -30,7 +30,10 @@ class Searching(Part):
     """The part of the backend that finds comments by their terms."""
 
     def select(self, selection: Selection) -> Document:
-        """Return the filter for a selection, for the catalogue and for the queue."""
+        """Return the filter for a selection, for the catalogue and for the queue.
+
+        For a prefix, the server sorts all the comments that match, because many terms can have the same beginning.
+        """
         parts: list[Document] = [{"terms": term} for term in selection.terms]
         parts += [{"terms": {"$regex": f"^{_escape(prefix)}"}} for prefix in selection.prefixes]
         if selection.alike:
