@@ -99,6 +99,7 @@ by_id = {row["id"]: row for row in rows}
 imported = {document["_id"]: document for document in backend().imported.stored.find()}
 targets = {str(item.pk): target_for(item) for item in Item.objects.all()}
 found = {str(target): {c.slug: c for c in selectors.iterate(target)} for target in targets.values()}
+likes = {str(target): selectors.likes(target) for target in targets.values()}
 held = {c.source: c for target in targets.values() for c in selectors.held(target=target)}
 shown = [row for row in rows if row["public"]]
 assert sum(map(len, found.values())) == len(shown), (len(shown), {t: len(c) for t, c in found.items()})
@@ -126,8 +127,8 @@ for row in shown:
         assert plain(comment).split() == row["text"].split(), (comment.html, row)
         assert comment.author.name == row["name"], row
         assert comment.author.id == (str(row["user"]) if row["user"] else None), row
-    votes = imported[f"{target.id}#c{row['id']}"]
-    assert (votes["likes"], votes["dislikes"]) == (row["likes"], row["dislikes"]), row
+    dislikes = imported[f"{target.id}#c{row['id']}"]["dislikes"]
+    assert (likes[str(target)].get(comment.slug, 0), dislikes) == (row["likes"], row["dislikes"]), row
     address = urlsplit(row["url"])
     answer = client.get(address.path)
     assert urlsplit(answer["Location"]).path == f"/items/{row['item']}", (row, answer)
