@@ -4,6 +4,8 @@ from typing import Any
 
 from pymongo.database import Database
 
+from marginalia.mongo.connection import no_time_limit
+
 # Collections that are filled by migrations. Tests must not change these collections.
 MIGRATED = {"django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}
 
@@ -24,4 +26,6 @@ def empty(db: Database[dict[str, Any]]) -> None:
     stages = [{"$unionWith": {"coll": name, "pipeline": [{"$collStats": {"count": {}}}]}} for name in names]
     for stats in list(db.aggregate([{"$documents": []}, *stages])):
         if stats["count"]:
-            db[stats["ns"].removeprefix(f"{db.name}.")].delete_many({})
+            # On a busy machine, many documents take longer than the connection's time limit.
+            with no_time_limit():
+                db[stats["ns"].removeprefix(f"{db.name}.")].delete_many({})
