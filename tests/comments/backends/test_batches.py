@@ -232,7 +232,7 @@ def test_approval_and_undo_are_exact_after_a_kill_at_any_write(
         assert backend.batch(batch.id).state is BatchState.UNDONE
         assert counts(backend, targets) == before
         for target in targets:
-            audit.stored(target, "auth_user")
+            audit.stored(target, "auth_user", crashed=True)
         # Comments that had not been published before the undo still wait for a moderator, and their authors can change
         # them.
         for held in backend.held():
