@@ -33,7 +33,7 @@ MUTANTS = (
     ),
     Mutant(
         "change in the commit's filter",
-        "comments/backends/discussions.py::Discussions._remove",
+        "comments/backends/discussions.py::_removal",
         '{"$elemMatch": {"op": claim.op, "change": claim.change, **also}}',
         '{"$elemMatch": {"op": claim.op, **also}}',
         "tests/comments/backends/test_claims.py::test_concurrent_copies_of_a_form_share_one_claim",
