@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from cms.demo import loading
 from cms.testing.build import node, nonce, stored
@@ -41,6 +41,23 @@ SETTLED = """() => Promise.all([
         .filter((image) => !image.complete && image.getBoundingClientRect().top < innerHeight)
         .map((image) => new Promise((done) => image.onload = image.onerror = done)),
 ]).then(() => null)"""
+
+
+@pytest.fixture
+def browsing(browsing):
+    """Open pages that wait for the site's fonts. On a busy machine, a page would appear in a fallback font instead."""
+
+    def open_page(*user, **options) -> Page:
+        page = browsing(*user, **options)
+        page.context.route("**/*.css*", _wait_for_fonts)
+        return page
+
+    return open_page
+
+
+def _wait_for_fonts(route: Route) -> None:
+    response = route.fetch()
+    route.fulfill(response=response, body=response.text().replace("font-display: optional", "font-display: block"))
 
 
 @pytest.fixture(autouse=True)
