@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from marginalia.comments.moderation import batches
 from tests.api.conftest import Asker
 from tests.support.comments.layouts import FORMS
 
@@ -40,6 +41,12 @@ def said(answer: Any) -> Any:
     """Return the parsed JSON of a response, which must not contain an email address."""
     assert not re.search(rb"\b(?!name@)\w+@example\.org", answer.content), answer.content
     return json.loads(answer.content)
+
+
+@pytest.fixture
+def patient_requests(monkeypatch):
+    """Requests finish their decisions, even on a busy machine."""
+    monkeypatch.setattr(batches, "SECONDS", 60)
 
 
 @pytest.fixture

@@ -5,11 +5,12 @@ from bson import ObjectId
 
 from api.rights.scopes import Scope
 from cms.testing import build
-from marginalia.comments.moderation import batches
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, Target
 from tests.api.comments.conftest import Writer, said
+
+pytestmark = pytest.mark.usefixtures("patient_requests")
 
 BULK = "/comments/bulk-decisions"
 
@@ -18,12 +19,6 @@ BULK = "/comments/bulk-decisions"
 def chief(account, asker):
     """A moderator with a token for moderation."""
     return Writer(asker(account("mod", "Moderators"), Scope.MODERATE))
-
-
-@pytest.fixture(autouse=True)
-def patient_requests(monkeypatch):
-    """Requests finish their decisions, even on a busy machine."""
-    monkeypatch.setattr(batches, "SECONDS", 60)
 
 
 @pytest.fixture
