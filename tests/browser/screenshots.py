@@ -174,7 +174,7 @@ def test_take_recipe_form(browsing, account):
         },
     )
     ines = browsing(account("ines"), **{**WIDE, "viewport": {"width": 1440, "height": 1000}})
-    keep("recipe-form", taken(ines, f"/admin/nodes/node/{recipe}/change/"))
+    keep("recipe-form", taken(ines, f"/admin/nodes/node/{recipe}/change/", at=".field-ingredients"))
 
 
 def test_take_two_editors(browsing, account):
