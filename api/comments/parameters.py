@@ -10,7 +10,7 @@ from api.http.routing import Router
 from api.problems import Problem
 from api.schemas.shapes import Id
 from marginalia.comments import targets
-from marginalia.comments.api.rejections import KEY_HEADER
+from marginalia.comments.api.rejections import KEY_HEADER, KEY_PATTERN
 from marginalia.comments.api.shapes import Slug
 from marginalia.comments.types import Target
 from nodes.models import Node, Photo
@@ -27,7 +27,7 @@ Key = Annotated[
     str,
     Header(
         alias=KEY_HEADER,
-        pattern="^[!-~]{1,255}$",
+        pattern=KEY_PATTERN,
         examples=["0e8bd5a6-7f0a-4c7e-9c39-4d1f5c6f1b60"],
         description="Identifies the comment. Sending the same key and text again posts nothing. "
         "Required for visitors, at least 16 characters.",

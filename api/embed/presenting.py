@@ -9,7 +9,6 @@ from django.utils.translation import ngettext
 from api.models import EmbeddedPage
 from marginalia.comments.api import presenting
 from marginalia.comments.posting import own
-from marginalia.comments.posting.forms import user_key
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import selectors
 from marginalia.comments.reading.lists import Subject
@@ -19,10 +18,8 @@ from marginalia.comments.types import Comment, Discussion, HeldComment, Target
 def serialize_discussion(sender: Sender, page: EmbeddedPage, discussion: Discussion) -> dict[str, Any]:
     """Return a discussion's data, without its comments."""
     subject, count = Subject.from_object(page), discussion.count
-    return presenting.serialize_discussion(subject, discussion) | {
-        "heading": ngettext("%(count)s comment", "%(count)s comments", count) % {"count": localize(count)},
-        "members_only": subject.policy.needs_account(user_key(sender.request.user)),
-    }
+    heading = ngettext("%(count)s comment", "%(count)s comments", count) % {"count": localize(count)}
+    return presenting.serialize_discussion_for(sender, subject, discussion) | {"heading": heading}
 
 
 def serialize_comments(

@@ -14,9 +14,8 @@ from ninja import Header, Path, Query, Router
 import marginalia.comments.converters  # noqa: F401 registers the converters
 from marginalia.comments import targets
 from marginalia.comments.api import presenting, shapes, writing
-from marginalia.comments.api.rejections import KEY_HEADER, Rejected, as_rejections
+from marginalia.comments.api.rejections import KEY_HEADER, KEY_PATTERN, Rejected, as_rejections
 from marginalia.comments.posting import likes, own, services, tokens
-from marginalia.comments.posting.forms import user_key
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.posting.views import is_forged
 from marginalia.comments.reading import paging, selectors
@@ -43,7 +42,7 @@ IdempotencyKey = Annotated[
     str,
     Header(
         alias=KEY_HEADER,
-        pattern="^[!-~]{1,255}$",
+        pattern=KEY_PATTERN,
         description="Identifies the comment. Sending the same key and text again posts nothing. "
         "Visitors need at least 16 random characters.",
     ),
@@ -126,17 +125,13 @@ def comments(
     listed = own.list_own(sender.sent, target, request.user)
     pending = [entry.comment for entry in listed if entry.waits]
     liked = likes.liked(target, _reader(sender))
-    subject = Subject(target, obj)
     return {
         "items": presenting.serialize_for(sender, obj, page.comments, page.discussion, liked),
         "pending": presenting.serialize_for(sender, obj, pending, page.discussion),
         "previous": previous or None,
         "next": following or None,
         "order": page.order,
-        "discussion": {
-            **presenting.serialize_discussion(subject, page.discussion),
-            "members_only": subject.policy.needs_account(user_key(request.user)),
-        },
+        "discussion": presenting.serialize_discussion_for(sender, Subject(target, obj), page.discussion),
     }
 
 

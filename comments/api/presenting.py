@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from marginalia.comments.api.shapes import PENDING
 from marginalia.comments.posting import services
+from marginalia.comments.posting.forms import user_key
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import links
 from marginalia.comments.reading.lists import Subject
@@ -23,6 +24,12 @@ def serialize_discussion(subject: Subject, discussion: Discussion) -> dict[str, 
         "likes": subject.may_like,
         "order": discussion.order,
     }
+
+
+def serialize_discussion_for(sender: Sender, subject: Subject, discussion: Discussion) -> dict[str, Any]:
+    """Return a discussion's data, with whether the sender must log in before commenting."""
+    members_only = subject.policy.needs_account(user_key(sender.request.user))
+    return serialize_discussion(subject, discussion) | {"members_only": members_only}
 
 
 def serialize_comment(request: HttpRequest, comment: Comment | HeldComment, authors: Collection[str]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from marginalia.comments.views import RETRY_AFTER
 
 # The header whose value identifies a new comment, so that a request can safely be sent again.
 KEY_HEADER = "Idempotency-Key"
+KEY_PATTERN = "^[!-~]{1,255}$"
 # The status code of each kind of error.
 STATUS = {
     "forbidden": 403,

@@ -218,9 +218,9 @@ def tags_and_templates():
     assert "Write about an item" in render("{% render_comment_form_link for item %}", item=item)
 
 def sent_signals():
-    told = []
+    notified = []
     def hear(signal, **kwargs):
-        told.append(signal)
+        notified.append(signal)
     names = ("comment_will_be_posted", "comment_was_posted", "comment_was_flagged", "comment_was_liked")
     heard = [getattr(signals, name) for name in names]
     for signal in heard:
@@ -230,7 +230,7 @@ def sent_signals():
         slug = program.posted(item)["slug"]
         program.send("POST", f"/c/shop.item/{item.pk}/{slug}/flag")
         program.send("PUT", f"/c/shop.item/{item.pk}/{slug}/like")
-    assert told == heard, told
+    assert notified == heard, notified
 
 for feature in FEATURES:
     globals()[feature]()
