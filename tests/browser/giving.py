@@ -1,6 +1,8 @@
-"""Files dropped or pasted on a page: `page.evaluate(GIVE, [".photo-drop", "drop", [given("a.jpg", data)]])`."""
+"""Files dropped or pasted on a page: `give(page, ".photo-drop", "drop", [given("a.jpg", data)])`."""
 
 import base64
+
+from playwright.sync_api import Page
 
 # Sends files to an element as if they had been dropped or pasted.
 GIVE = """([selector, kind, files]) => {
@@ -23,6 +25,15 @@ PASTE = """(words) => {
 }"""
 
 
+def give(page: Page, selector: str, kind: str, files: list[list[str]]) -> None:
+    """Drop or paste files on the element that `selector` finds.
+
+    Scripts listen only once the page has loaded: an element can be visible before.
+    """
+    page.wait_for_load_state()
+    page.evaluate(GIVE, [selector, kind, files])
+
+
 def given(name: str, data: bytes, type: str = "image/jpeg") -> list[str]:
-    """Return a file in the form that GIVE accepts."""
+    """Return a file in the form that `give` accepts."""
     return [name, type, base64.b64encode(data).decode()]

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from cms.testing.build import PAST, node
 from tests.browser.clicks import Counting
-from tests.browser.giving import GIVE, given
+from tests.browser.giving import give, given
 from tests.browser.people import DESKTOP, PHONE
 from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import gallery, upload
@@ -98,7 +98,7 @@ def test_uploaded_photos_are_added_to_the_chosen_photos(ann):
     ann.locator(".tool-photo").click()
     chooser(ann).get_by_role("checkbox", name="Photo 0").click()
     new = [given(f"new-{n}.png", pictures.png(n), "image/png") for n in range(2)]
-    ann.evaluate(GIVE, ["#photo-picker", "drop", new])
+    give(ann, "#photo-picker", "drop", new)
     upload_dialog = ann.locator("#picture-dialog")
     expect(upload_dialog.locator("[name=alt]")).to_have_count(2)
     for alt in upload_dialog.locator("[name=alt]").all():

@@ -6,7 +6,7 @@ from cms.testing.build import PAST, node
 from nodes.access import System
 from nodes.selectors import stored_assets
 from photos.actions import UploadFile
-from tests.browser.giving import GIVE, given
+from tests.browser.giving import give, given
 
 PDF = b"%PDF-1.7\n" + b"page " * 400
 
@@ -16,7 +16,7 @@ def test_dropped_files_are_uploaded_and_replaced(browsing, account):
     page.expected.append("422")
     page.goto("/admin/nodes/file/")
     files = [given("programme.pdf", PDF, "application/pdf"), given("empty.txt", b"", "text/plain")]
-    page.evaluate(GIVE, [".photo-drop", "drop", files])
+    give(page, ".photo-drop", "drop", files)
     results = page.locator(".photo-results li")
     expect(results.nth(0)).to_contain_text("programme")
     expect(results.nth(0)).to_contain_text("done")
@@ -25,7 +25,7 @@ def test_dropped_files_are_uploaded_and_replaced(browsing, account):
     expect(page.locator(".paginator")).to_have_text("1 in total")
     results.nth(0).get_by_role("link").click()
     expect(page.locator(".photo-facts")).to_contain_text("application/pdf")
-    page.evaluate(GIVE, [".photo-drop", "drop", [given("notes.txt", b"Notes", "text/plain")]])
+    give(page, ".photo-drop", "drop", [given("notes.txt", b"Notes", "text/plain")])
     expect(page.locator(".photo-facts")).to_contain_text("notes.txt")
     expect(page.locator(".photo-former")).to_contain_text("programme.pdf")
     page.goto("/admin/nodes/file/")

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from cms.testing.build import PAST, node, nonce, stored
 from marginalia.mongo.connection import database
 from marginalia.tasks import worker
-from tests.browser.giving import GIVE, given
+from tests.browser.giving import give, given
 from tests.browser.people import DESKTOP, PHONE
 from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import document, gallery, upload
@@ -26,7 +26,7 @@ def test_dropped_files_are_uploaded_with_a_result_each(browsing, account):
         given("bad.jpg", b"<html>" * 50),
         given("two.png", pictures.png(), "image/png"),
     ]
-    page.evaluate(GIVE, [".photo-drop", "drop", files])
+    give(page, ".photo-drop", "drop", files)
     results = page.locator(".photo-results li")
     expect(results).to_have_count(3)
     expect(results.nth(0)).to_contain_text("one")
@@ -51,7 +51,7 @@ def test_ten_dropped_pictures_are_published_together(browsing, account):
     page = browsing(account("ann"))
     gallery()
     page.goto("/admin/nodes/photo/")
-    page.evaluate(GIVE, [".photo-drop", "drop", ten()])
+    give(page, ".photo-drop", "drop", ten())
     rows = page.locator(".photo-row")
     expect(rows).to_have_count(10)
     expect(page.locator(".photo-lacking")).to_contain_text("p0, p1, p2")
@@ -99,7 +99,7 @@ def test_ten_pictures_dropped_into_a_text_keep_their_order(browsing, account):
     dialog.get_by_role("button", name="Cancel").click()
     page.get_by_role("dialog", name="Choose photos").get_by_role("button", name="Cancel").click()
     bad = given("bad.jpg", b"<html>" * 50)
-    page.evaluate(GIVE, [".cm-content", "drop", [*ten()[:5], bad, *ten()[5:]]])
+    give(page, ".cm-content", "drop", [*ten()[:5], bad, *ten()[5:]])
     rows = dialog.locator(".photo-row")
     expect(rows).to_have_count(11)
     for number, row in enumerate(rows.all()):
@@ -136,7 +136,7 @@ def test_descriptions_wait_for_uploads_up_to_the_limit(browsing, account):
             route.continue_()
 
     page.route(UPLOADS, come)
-    page.evaluate(GIVE, [".photo-drop", "drop", ten()[:3]])
+    give(page, ".photo-drop", "drop", ten()[:3])
     rows, publish = page.locator(".photo-row"), page.get_by_role("button", name="Publish all")
     expect(rows).to_have_count(1)
     expect(publish).to_be_disabled()
@@ -161,7 +161,7 @@ def test_cancelled_pictures_are_not_uploaded(browsing, account):
     def begin(files):
         """Drop files and press the button. The uploads are held, two at a time."""
         page.route(UPLOADS, lambda _route: None)
-        page.evaluate(GIVE, [".cm-content", "drop", files])
+        give(page, ".cm-content", "drop", files)
         insert.click()
         expect(dialog.locator("progress")).to_have_count(2)
 
@@ -171,7 +171,7 @@ def test_cancelled_pictures_are_not_uploaded(browsing, account):
     expect(dialog).to_be_hidden()
     begin(drawn[4:8])
     dialog.get_by_role("button", name="Cancel").click()
-    page.evaluate(GIVE, [".cm-content", "drop", drawn[8:9]])
+    give(page, ".cm-content", "drop", drawn[8:9])
     page.unroute(UPLOADS)
     insert.click()
     expect(dialog).to_be_hidden()
@@ -275,7 +275,7 @@ def test_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
     page.goto(f"/admin/nodes/node/{post}/change/")
     page.locator(".cm-content").click()
     page.keyboard.press("Control+End")
-    page.evaluate(GIVE, [".cm-content", "paste", [given("image.png", pictures.png(), "image/png")]])
+    give(page, ".cm-content", "paste", [given("image.png", pictures.png(), "image/png")])
     dialog = page.locator("#picture-dialog")
     expect(dialog).to_be_visible()
     dialog.locator("[name=alt]").fill("A lake [at] night")

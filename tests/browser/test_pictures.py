@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from cms.testing.build import node, stored
 from marginalia.tasks import worker
-from tests.browser.giving import GIVE, given
+from tests.browser.giving import give, given
 from tests.browser.people import PHONE
 from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import document, gallery, upload
@@ -40,7 +40,7 @@ def test_picture_of_a_page_is_chosen_uploaded_and_removed(ann):
     row.get_by_role("button", name="Clear").click()
     expect(ann.locator("#id_picture")).to_have_value("")
     expect(card.locator("img")).to_be_hidden()
-    ann.evaluate(GIVE, [".field-picture", "drop", [given("new.png", pictures.png(), "image/png")]])
+    give(ann, ".field-picture", "drop", [given("new.png", pictures.png(), "image/png")])
     dialog = ann.locator("#picture-dialog")
     dialog.locator("[name=alt]").first.fill("Harbour")
     dialog.get_by_role("button", name="Upload photos").click()
@@ -62,7 +62,7 @@ def test_enter_in_an_alternative_text_goes_to_the_next_one_and_inserts(ann):
     opened(ann, node(text=""))
     ann.locator(".cm-content").click()
     files = [given(f"{number}.png", pictures.png(number), "image/png") for number in range(2)]
-    ann.evaluate(GIVE, [".cm-content", "paste", files])
+    give(ann, ".cm-content", "paste", files)
     dialog = ann.locator("#picture-dialog")
     alternatives = dialog.locator("[name=alt]")
     for number, words in enumerate(("A lake", "A harbour")):

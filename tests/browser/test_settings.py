@@ -10,7 +10,7 @@ from marginalia.testing import run_tasks
 from nodes.models import stored_site
 from nodes.selectors import stored_photos
 from nodes.services.site import save_settings
-from tests.browser.giving import GIVE, given
+from tests.browser.giving import give, given
 from tests.browser.people import PHONE
 from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import gallery, upload
@@ -132,9 +132,9 @@ def test_page_of_the_menu_is_chosen_by_title(mongo, browsing, account):
 def test_uploaded_logo_is_kept_when_another_setting_has_an_error(mongo, browsing, account):
     ann = opened(browsing, account, "appearance")
     ann.expected.append("422")
-    ann.evaluate(GIVE, [".field-logo", "drop", [given("notes.png", b"no picture", "image/png")]])
+    give(ann, ".field-logo", "drop", [given("notes.png", b"no picture", "image/png")])
     expect(ann.locator(".field-logo [role=alert]")).to_be_visible()
-    ann.evaluate(GIVE, [".field-logo", "drop", [given("brand.png", pictures.png(), "image/png")]])
+    give(ann, ".field-logo", "drop", [given("brand.png", pictures.png(), "image/png")])
     expect(ann.locator(".field-logo .chosen")).to_contain_text("brand")
     expect(ann.locator(".field-logo [role=alert]")).to_be_hidden()
     run_tasks()
