@@ -9,7 +9,7 @@ from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -95,6 +95,12 @@ class MarginaliaAdminSite(AdminSite):
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """Show the Dashboard, which lists the user's tasks."""
         return super().index(request, {**index.context(request.user), **(extra_context or {})})
+
+    def app_index(
+        self, request: HttpRequest, app_label: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Redirect to the Dashboard. The rail replaces Django's list of an app's models."""
+        return HttpResponseRedirect(reverse("admin:index"))
 
     def jobs(self, request: HttpRequest) -> HttpResponse:
         """List the scheduled tasks, and the jobs that failed permanently. A POST request retries these jobs."""

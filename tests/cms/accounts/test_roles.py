@@ -104,3 +104,21 @@ def test_permissions_of_a_removed_app_have_its_label(root):
     form = root.get(reverse("admin:auth_group_add")).context["adminform"].form
     labels = dict(form.fields["permissions"].choices)["removed"]
     assert [(value.value, label) for value, label in labels] == [(permission.pk, "Can use things")]
+
+
+def test_page_for_deleting_says_what_remains(root):
+    ann = get_user_model().objects.create_user("ann", "ann@example.org", "pw")
+    moderators = Group.objects.get(name="Moderators")
+    ann.groups.add(moderators)
+    deleted_account = root.get(reverse("admin:auth_user_delete", args=[ann.pk])).content.decode()
+    assert "“ann” will no longer be able to log in. Pages, photos and comments remain" in deleted_account
+    deleted_role = root.get(reverse("admin:auth_group_delete", args=[moderators.pk])).content.decode()
+    assert "1 person has the role “Moderators” and will lose its permissions." in deleted_role
+    assert "User_groups object" not in deleted_account + deleted_role
+    assert root.post(reverse("admin:auth_user_delete", args=[ann.pk]), {"post": "yes"}).status_code == 302
+    assert not get_user_model().objects.filter(username="ann").exists()
+
+
+def test_page_of_an_app_redirects_to_the_dashboard(root):
+    response = root.get(reverse("admin:app_list", args=["nodes"]))
+    assert response.headers["Location"] == reverse("admin:index")
