@@ -232,36 +232,23 @@ class PermissionsPolicyMiddleware:
 
 
 class HeavyMiddleware:
-    """Middleware that limits how many long requests and how many comments a worker handles at once.
-
-    As a result, some threads are always free for readers, even during a flood of comments.
-    """
+    """Middleware that limits how many long requests a worker handles at once, so that some threads are free for readers."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
         # There are fewer slots than threads (cms/serving/gunicorn_conf.py), so the other threads are free for readers.
-        self.long_requests = heavy.Slots(settings.REQUESTS_AT_ONCE, heavy.CONCURRENT, heavy.TOO_MANY_LONG_REQUESTS)
-        # Comments have slots of their own, so that a flood of comments doesn't stop editors from saving.
-        self.comments = heavy.Slots(
-            heavy.COMMENTS_AT_ONCE, heavy.COMMENTS_CONCURRENT, heavy.TOO_MANY_COMMENTS, pause=heavy.COMMENTS_PAUSE
-        )
+        self.slots = heavy.Slots(settings.REQUESTS_AT_ONCE, heavy.CONCURRENT)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        slots = self._slots(request)
-        if slots is None:
+        if not heavy.is_heavy(request):
             return self.get_response(request)
-        if not slots.enter():
+        if not self.slots.enter():
             HEAVY_REFUSED.inc()
-            return busy(request, slots.full_message)
+            return busy(request, heavy.TOO_MANY_LONG_REQUESTS)
         try:
             return self.get_response(request)
         finally:
-            slots.leave()
-
-    def _slots(self, request: HttpRequest) -> heavy.Slots | None:
-        if heavy.is_heavy(request):
-            return self.long_requests
-        return self.comments if heavy.is_comment(request) else None
+            self.slots.leave()
 
 
 class GateMiddleware:

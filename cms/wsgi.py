@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 from django.core.wsgi import get_wsgi_application
@@ -11,6 +12,8 @@ from cms.serving.stack_memory import with_stack_memory
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")
 django = get_wsgi_application()
+# This module can be imported only after Django has been set up.
+django = import_module("cms.requests.comment_flood").CommentLimit(django)
 
 _BOUNDARY = re.compile(r';\s*boundary="?([^\s";\\]{1,200})', re.IGNORECASE)
 

@@ -8,6 +8,7 @@ def texts() -> dict[str, str]:
     return {
         "answers": _("in reply to %(name)s"),
         "approve": _("Approve"),
+        "busy": _("The site is busy. Your comment will be sent again in a few seconds."),
         "cancel": _("Cancel"),
         "closed": _("This discussion is closed."),
         "comment": _("Comment"),

@@ -17,6 +17,8 @@ from django.http.multipartparser import MultiPartParserError
 from django.template import loader
 from django.utils.cache import add_never_cache_headers
 from django.utils.functional import Promise
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.views.csrf import csrf_failure as stock_csrf_failure
@@ -76,7 +78,7 @@ def busy(request: HttpRequest, message: str | Promise) -> HttpResponse:
 
 
 def _retry_page(request: HttpRequest, message: str) -> HttpResponse:
-    response = _page(request, 503, _("Back in a moment"), message, sent=_resubmittable_fields(request))
+    response = _page(request, 503, _("Back in a moment"), message, sent=sent_fields(request))
     response["Retry-After"] = str(problems.RETRY_AFTER)
     return response
 
@@ -111,29 +113,38 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return show_again(request) or stock_csrf_failure(request, reason)
 
 
-def _resubmittable_fields(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the submitted fields, each with a label and the number of lines for its text area.
+def sent_fields(request: HttpRequest) -> SafeString:
+    """Return the submitted fields as HTML, so that a form can send them again.
 
-    Return [] if the form is too large or can't be read. The result doesn't include files.
+    Return "" if the form is too large or can't be read. The result doesn't include files.
     """
     length = request.META.get("CONTENT_LENGTH") or "0"
     if request.method != "POST" or not length.isdecimal() or int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-        return []
+        return SafeString()
     try:
         sent = request.POST
     except (UnreadablePostError, SuspiciousOperation, MultiPartParserError, RawPostDataException):
-        return []
-    return [
-        {
-            "name": name,
-            "label": capfirst(name.strip("_").replace("_", " ")),
-            "value": value,
-            "lines": _textarea_rows(value),
-        }
+        return SafeString()
+    fields = (
+        _field(name, value)
         for name, values in sent.lists()
         for value in values
         if not any(secret in name.lower() for secret in _SECRET_FIELDS)
-    ]
+    )
+    return format_html_join("", "{}", ((field,) for field in fields))
+
+
+def _field(name: str, value: str) -> SafeString:
+    lines = _textarea_rows(value)
+    if not lines:
+        return format_html('<input type="hidden" name="{}" value="{}">\n', name, value)
+    label = capfirst(name.strip("_").replace("_", " "))
+    if lines == 1:
+        return format_html('<p><label>{}<br><input name="{}" value="{}"></label></p>\n', label, name, value)
+    # Browsers remove the first line break in a text area.
+    return format_html(
+        '<p><label>{}<br><textarea name="{}" rows="{}">\n{}</textarea></label></p>\n', label, name, lines, value
+    )
 
 
 def _textarea_rows(value: str) -> int:

@@ -1,14 +1,13 @@
-"""Requests that could occupy all threads: requests with long text, uploads, bulk changes, and floods of comments.
+"""Requests that could occupy all threads: requests with long text, uploads and bulk changes.
 
 A worker accepts only a limited number of these requests at the same time, so that some threads are always free for
-readers.
+readers. Comments have slots of their own (cms.requests.comment_flood).
 """
 
 import threading
 import time
 
 from django.http import HttpRequest
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 from api.middleware import PREFIX
@@ -20,27 +19,10 @@ BULK_PATH = f"{PREFIX}v1/bulk"
 # Maximum number of heavy requests that run at the same time. Running more would only slow readers down, because Python
 # runs one thread per process at a time.
 CONCURRENT = 2
-# The ends of the paths to which forms and API clients send comments.
-COMMENT_PATHS = ("/comments/post", "/comments")
-# Maximum number of requests with comments that a worker accepts at the same time, running and waiting.
-COMMENTS_AT_ONCE = 4
-# Maximum number of requests with comments that run at the same time.
-COMMENTS_CONCURRENT = 1
-# After a comment, the next one waits this many times as long as the comment took. Otherwise, a flood of comments would
-# use all of a worker's time, and readers would wait for a thread even though there are enough threads.
-COMMENTS_PAUSE = 1.0
 TOO_MANY_LONG_REQUESTS = gettext_lazy(
     "The site is busy processing other long pages and uploads. Nothing has been saved yet. Please try again in a few "
     "seconds."
 )
-TOO_MANY_COMMENTS = gettext_lazy(
-    "Many people are commenting right now. Your comment hasn't been saved yet. Please send it again in a few seconds."
-)
-
-
-def is_comment(request: HttpRequest) -> bool:
-    """Return whether a request sends a comment, with a form or with the API. Anyone can send many of these requests."""
-    return request.method == "POST" and request.path_info.endswith(COMMENT_PATHS)
 
 
 def is_heavy(request: HttpRequest) -> bool:
@@ -54,12 +36,10 @@ def is_heavy(request: HttpRequest) -> bool:
 class Slots:
     """Slots for up to `limit` threads. Up to `concurrent` of these threads run, and the others wait for their turn.
 
-    `full_message` is the message for the sender of a request that doesn't get a slot. When a request has finished, the
-    next one that enters waits `pause` times as long as the request took.
+    When a request has finished, the next one that enters waits `pause` times as long as the request took.
     """
 
-    def __init__(self, limit: int, concurrent: int, full_message: str | Promise = "", *, pause: float = 0.0) -> None:
-        self.full_message = full_message
+    def __init__(self, limit: int, concurrent: int, *, pause: float = 0.0) -> None:
         self._slots = threading.BoundedSemaphore(limit)
         self._turns = threading.BoundedSemaphore(concurrent)
         self._pause = pause

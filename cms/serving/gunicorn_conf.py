@@ -29,7 +29,7 @@ except ImproperlyConfigured as error:  # exit with the same message and exit cod
 os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(_settings.VAR_DIR / "metrics"))
 
 # How many threads remain for requests that don't need the database, even if all other threads are waiting for it. During
-# a flood of comments, half of them handle comments (cms.requests.heavy.COMMENTS_AT_ONCE).
+# a flood of comments, half of them handle comments (cms.requests.comment_flood.AT_ONCE).
 SPARE_THREADS = 8
 
 # The import path of the WSGI application, for example "cms.wsgi:application".

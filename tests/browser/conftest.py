@@ -16,9 +16,9 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
-from django.core.wsgi import get_wsgi_application
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from cms.wsgi import application
 from tests.browser.axe import AXE
 from tests.browser.explained import bad_plans
 from tests.browser.people import PASSWORD, Browsing
@@ -45,7 +45,7 @@ def server(django_db_setup, django_db_blocker) -> Iterator[str]:
     with django_db_blocker.unblock():
         served: WSGIServer = ThreadedWSGIServer(("127.0.0.1", 0), _Quiet)
         served.daemon_threads = True
-        served.set_app(StaticFilesHandler(get_wsgi_application()))
+        served.set_app(StaticFilesHandler(application))
         thread = Thread(target=served.serve_forever, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{served.server_port}"

@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from cms.requests.comment_flood import RETRY_AFTER
+from cms.requests.heavy import Slots
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, Order, Target
@@ -253,6 +255,43 @@ def test_form_sent_twice_posts_once(reader, target):
     write(reader, "Only once")
     reader.get_by_role("button", name="Post").dblclick()
     expect(reader.locator(".comment:target")).to_contain_text("Only once")
+    assert selectors.count(target) == 1
+
+
+REFUSED = "Your comment hasn't been saved yet. It will be sent again in a few seconds."
+
+
+@pytest.fixture
+def refused(reader, target, monkeypatch) -> Page:
+    """A page with the text of a comment that was refused during a flood of comments."""
+    reader.expected.append("503")
+    reader.clock.install()
+    open_form(reader)
+    write(reader, "A long text,\ntyped with love")
+    with monkeypatch.context() as full:
+        full.setattr(Slots, "enter", lambda self: False)
+        reader.get_by_role("button", name="Post").click()
+        expect(reader.get_by_text(REFUSED)).to_be_visible()
+    expect(reader.get_by_label("Text")).to_have_value("A long text,\ntyped with love")
+    return reader
+
+
+def test_refused_comment_is_sent_again_with_its_text(refused, target):
+    if refused.runs_scripts:
+        refused.clock.fast_forward(2_000 * RETRY_AFTER)
+    else:
+        refused.get_by_role("button", name="Send again").click()
+    expect(refused.locator(".comment:target")).to_contain_text("typed with love")
+    assert selectors.count(target) == 1
+
+
+@pytest.mark.parametrize("reader", [True], ids=["with script"], indirect=True)
+def test_refused_comment_that_is_being_changed_waits_for_its_author(refused, target):
+    refused.get_by_label("Text").fill("A better text")
+    refused.clock.fast_forward(10_000 * RETRY_AFTER)
+    expect(refused.get_by_text(REFUSED)).to_be_visible()
+    refused.get_by_role("button", name="Send again").click()
+    expect(refused.locator(".comment:target")).to_contain_text("A better text")
     assert selectors.count(target) == 1
 
 

@@ -11,6 +11,8 @@ from django.core.management import call_command
 from playwright.sync_api import expect
 
 from api.models import EmbeddedPage
+from cms.requests.comment_flood import RETRY_AFTER
+from cms.requests.heavy import Slots
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.targets import target_for
@@ -38,6 +40,24 @@ def test_script_is_small():
     path = finders.find("embed/embed.js")
     assert path
     assert len(gzip.compress(Path(path).read_bytes(), 9)) <= 15_000
+
+
+def test_comment_is_sent_again_while_the_site_is_busy(browsing, other, monkeypatch):
+    page = browsing()
+    page.expected.append("503")
+    page.goto(f"{other.url}/posts/7/")
+    write(page, "I can wait")
+    page.clock.install()
+    with monkeypatch.context() as full:
+        full.setattr(Slots, "enter", lambda self: False)
+        page.get_by_role("button", name="Post").click()
+        expect(page.get_by_role("alert")).to_have_text(
+            "The site is busy. Your comment will be sent again in a few seconds."
+        )
+    assert not EmbeddedPage.objects.exists()
+    page.clock.fast_forward(2_000 * RETRY_AFTER)
+    expect(page.locator(".comment:focus")).to_contain_text("I can wait")
+    assert stored() == ["I can wait"]
 
 
 def test_reader_previews_posts_replies_and_edits(browsing, other):

@@ -72,9 +72,10 @@
 
   /** A request that the site has refused. */
   class Refused extends Error {
-    constructor(status, problem) {
+    constructor(status, problem, wait) {
       super(problem.detail ?? problem.title ?? String(status));
       this.status = status;
+      this.wait = wait;
       this.kind = problem.type ?? "";
       /** @type {{field: string, message: string}[]} */
       this.errors = problem.errors ?? [];
@@ -102,7 +103,7 @@
     });
     if (response.status === 204) return {};
     const data = await response.json();
-    if (!response.ok) throw new Refused(response.status, data);
+    if (!response.ok) throw new Refused(response.status, data, Number(response.headers.get("Retry-After")));
     return data;
   };
 
@@ -521,8 +522,23 @@
       this.preview.replaceChildren(...parse(body_html));
     }
 
+    /** Send a new comment. While the site is too busy to store it, say so, wait, and send it again. */
+    async sendWhenFree(options) {
+      for (;;) {
+        try {
+          return await this.discussion.request("POST", "/comments", options);
+        } catch (error) {
+          if (!(error instanceof Refused && error.wait && this.element.isConnected)) throw error;
+          this.error.replaceChildren(this.discussion.data.texts.busy);
+          // The pauses differ, so that people who were refused together don't come back together.
+          await new Promise((resolve) => setTimeout(resolve, 1_000 * error.wait * (1 + Math.random())));
+          this.error.replaceChildren();
+        }
+      }
+    }
+
     async post() {
-      const { comment, own } = await this.discussion.request("POST", "/comments", {
+      const { comment, own } = await this.sendWhenFree({
         body: {
           page: this.discussion.address,
           title: this.discussion.getAttribute("page-title") ?? document.title,

@@ -35,7 +35,9 @@ GATE_REFUSED = Counter(
     "marginalia_gate_refused", "Requests refused because the database doesn't respond.", registry=REGISTRY
 )
 HEAVY_REFUSED = Counter(
-    "marginalia_heavy_refused", "Long requests refused because too many are in progress.", registry=REGISTRY
+    "marginalia_heavy_refused",
+    "Long requests and comments refused because too many are in progress.",
+    registry=REGISTRY,
 )
 COMMANDS = Histogram(
     "marginalia_mongodb_command_seconds",

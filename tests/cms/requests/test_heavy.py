@@ -1,4 +1,4 @@
-"""Long requests and floods of comments: few at a time, so that readers find a thread."""
+"""Long requests: few at a time, so that readers find a thread."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -79,27 +79,7 @@ def test_long_and_bulk_requests_are_heavy(rf, method, path, length, is_heavy):
     assert heavy.is_heavy(rf.generic(method, path, CONTENT_LENGTH=length)) is is_heavy
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "is_comment"),
-    [
-        ("POST", reverse("comments-post-comment"), True),
-        ("POST", "/api/v1/nodes/x/comments", True),
-        ("POST", reverse("api:embed-comments"), True),
-        ("GET", "/api/v1/nodes/x/comments", False),
-        ("POST", "/api/v1/nodes", False),
-        ("POST", "/login", False),
-    ],
-)
-def test_forms_and_the_api_send_comments(rf, method, path, is_comment):
-    assert heavy.is_comment(rf.generic(method, path)) is is_comment
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "slots", "running"),
-    [("/", LONG, 3, heavy.CONCURRENT), ("/comments/post", b"text=Hi", heavy.COMMENTS_AT_ONCE, 1)],
-    ids=["long requests", "comments"],
-)
-def test_floods_leave_threads_to_readers(rf, settings, path, body, slots, running):
+def test_long_requests_leave_threads_to_readers(rf, settings):
     settings.REQUESTS_AT_ONCE = 3
     go, inside = threading.Event(), threading.Semaphore(0)
 
@@ -112,29 +92,28 @@ def test_floods_leave_threads_to_readers(rf, settings, path, body, slots, runnin
     middleware = HeavyMiddleware(answer)
 
     def post():
-        return middleware(rf.post(path, body, content_type="text/plain")).status_code
+        return middleware(rf.post("/", LONG, content_type="text/plain")).status_code
 
-    count = slots + 1
+    count = settings.REQUESTS_AT_ONCE + 1
     with ThreadPoolExecutor(count) as pool:
         try:
             posts = [pool.submit(post) for _ in range(count)]
-            assert all(inside.acquire(timeout=30) for _ in range(running))
+            assert all(inside.acquire(timeout=30) for _ in range(heavy.CONCURRENT))
             refused = next(as_completed(posts, timeout=30))
             assert refused.result() == 503
             assert middleware(rf.get("/")).status_code == 200
         finally:
             go.set()
-    assert sorted(one.result() for one in posts) == [200] * slots + [503]
+    assert sorted(one.result() for one in posts) == [200] * settings.REQUESTS_AT_ONCE + [503]
 
 
 def test_refused_request_returns_its_form_or_a_problem(mongo, monkeypatch):
     monkeypatch.setattr(Slots, "enter", lambda self: False)
-    for count, reason in [(2_000, heavy.TOO_MANY_LONG_REQUESTS), (10, heavy.TOO_MANY_COMMENTS)]:
-        text = "A word of many, which is typed again and again. " * count
-        answer = Client().post("/comments/post", {"text": text})
-        assert (answer.status_code, bool(answer["Retry-After"])) == (503, True)
-        assert f"{text}</textarea>" in answer.content.decode()
-        assert escape(str(reason)) in answer.content.decode()
+    text = "A word of many, which is typed again and again. " * 2_000
+    answer = Client().post("/comments/post", {"text": text})
+    assert (answer.status_code, bool(answer["Retry-After"])) == (503, True)
+    assert f"{text}</textarea>" in answer.content.decode()
+    assert escape(str(heavy.TOO_MANY_LONG_REQUESTS)) in answer.content.decode()
     answer = Client().post("/api/v1/bulk", {}, content_type="application/json")
     assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
     assert Client().get("/healthz").status_code == 200

@@ -69,9 +69,16 @@ MUTANTS = (
     Mutant(
         "threads kept free for readers",
         "cms/middleware.py::HeavyMiddleware.__call__",
-        "if slots is None:",
+        "if not heavy.is_heavy(request):",
         "if True:",
-        "tests/cms/requests/test_heavy.py::test_floods_leave_threads_to_readers",
+        "tests/cms/requests/test_heavy.py::test_long_requests_leave_threads_to_readers",
+    ),
+    Mutant(
+        "threads kept free during a flood of comments",
+        "cms/requests/comment_flood.py::CommentLimit.__call__",
+        'if not is_comment(environ["REQUEST_METHOD"], environ["PATH_INFO"]):',
+        "if True:",
+        "tests/cms/requests/test_comment_flood.py::test_flood_leaves_threads_to_readers",
     ),
     Mutant(
         "changes of a bulk counted",
