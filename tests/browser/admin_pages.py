@@ -131,7 +131,6 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     "redirect_import": _at("/admin/redirects/import/"),
     "imports": _at("/admin/import/"),
     "import": lambda page, site: _at(f"/admin/import/{uploads.newest()[0].id}/")(page, site),
-    "app_list": _at("/admin/nodes/"),
     "password_change": _at("/admin/password_change/"),
     "password_change_done": _at("/admin/password_change/done/"),
     "nodes_node_add": _at("/admin/nodes/node/add/"),

@@ -135,6 +135,8 @@ NO_PAGE = {
     "nodes_node_link_to",
     "nodes_node_targets",
     "nodes_node_preview_frame",
+    # A redirect to the Dashboard.
+    "app_list",
     # Routes that accept POST and redirect.
     "logout",
     "None",
