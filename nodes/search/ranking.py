@@ -28,7 +28,7 @@ from nodes.search.query import Criteria, Query, split
 Key = tuple[str, Any]
 
 COLLECTIONS: Final = (NODES, ASSET_FILES)
-# If this number of results has all words in titles or tags, other pages aren't searched.
+# Maximum number of results that are ranked if all words are common, unless more have all words in titles or tags.
 _ENOUGH: Final = 100
 # The results whose text is read to find out how close the words are, and the part of the text that is read.
 _COMPARED: Final = 20
@@ -211,15 +211,15 @@ class Search:
             others = [*conditions, self.among, self.among_in(name)]
             wanted = [*(word.condition for word in required), *others]
             batches = []
-            most = index.MOST
+            # Among many pages, only as many are ranked as are shown.
+            most = _ENOUGH if is_common else index.MOST
             if is_common and len(required) > 1:
-                # Among many pages, those with all words in their titles or tags come first, followed by only as many
-                # others as are shown.
+                # The pages with all words in their titles or tags come first.
                 rarest, *rest = sorted(required, key=lambda word: (bool(word.sections), word.count))
                 heavy = [index.has(word.terms, index.HEAVY) for word in rest]
                 batches.append(find(index.has(rarest.terms, index.HEAVY), [*heavy, *others]))
-                most = max(_ENOUGH - len(batches[0]), 0)
-            if most:
+                most -= len(batches[0])
+            if most > 0:
                 # The server doesn't check the driver again.
                 batches += [
                     find(driver, [each for each in wanted if each != driver], hint=hint, most=most)
