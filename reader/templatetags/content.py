@@ -1,10 +1,12 @@
 """{% load content %}: show the values of content type fields that refer to nodes or contain Markdown."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from bson import ObjectId
 from django import template
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from marginalia.mongo.clock import now
@@ -61,3 +63,10 @@ def section_outline(section_id: ObjectId | None) -> list[outline.Entry]:
 def markdown(text: str | None) -> SafeString:
     """{{ detail.method|markdown }}: render the text of a MarkdownField, including photos, links and inserts."""
     return texts.render_for_readers(rendering.of_field(text)) if text else SafeString("")
+
+
+@register.filter
+def marked(pieces: Iterable[tuple[str, bool]]) -> SafeString:
+    """{{ hit.pieces|marked }}: show the extracts of a search result with the words that were found marked."""
+    shown = ((format_html("<mark>{}</mark>", text) if is_word else text,) for text, is_word in pieces)
+    return format_html_join("", "{}", shown)

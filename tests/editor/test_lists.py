@@ -50,7 +50,7 @@ def site(mongo):
 
 def test_list_says_which_spelling_was_searched(site, editor):
     html = editor().client.get(LIST, {"q": "zebrra"}).content.decode()
-    assert "No results for “zebrra”." in html
+    assert "No results for “<bdi>zebrra</bdi>”." in html
     assert "These are the results for “zebra”." in html
     assert re.findall(r'/change/">([^<]*)</a>', html) == ["Drafted"]
 

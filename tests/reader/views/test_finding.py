@@ -372,8 +372,8 @@ class TestSearch:
         node("blog-entry", "hidden", parent=blog, title="Zeppelin", published=None)
         assert self.found(client, "zepelin") == []
         page = client.get("/search", {"q": "amelja"}).content.decode()
-        assert "No results for “amelja”" in page
-        assert '<a href="?q=amelia">amelia</a>' in page
+        assert "No results for “<bdi>amelja</bdi>”" in page
+        assert '<a href="?q=amelia" dir="auto">amelia</a>' in page
         assert "/news/ink" in page
 
     def test_more_common_spelling_is_suggested(self, client, blog):
@@ -382,7 +382,7 @@ class TestSearch:
         post(blog, "wrong", 2020, 2, 1, title="Other", text="An acommodation")
         answer = client.get("/search", {"q": "acommodation"})
         assert [hit.node.metadata.slug for hit in answer.context["results"].hits] == ["wrong"]
-        assert 'Did you mean “<a href="?q=accommodation">accommodation</a>”?' in answer.content.decode()
+        assert 'Did you mean “<a href="?q=accommodation" dir="auto">accommodation</a>”?' in answer.content.decode()
 
     def test_results_are_filtered_by_type_section_and_year(self, client, blog):
         essays = node("blog", "essays", title="Essays")
