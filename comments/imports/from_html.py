@@ -6,9 +6,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html.parser import HTMLParser
 
-from marginalia.markup.html.sanitizer import clean
+from marginalia.markup import tags
+from marginalia.markup.characters import unescape
+from marginalia.markup.html.sanitizer import clean_once
 from marginalia.markup.markdown import render
 from marginalia.markup.text import html_to_text
 
@@ -20,9 +21,9 @@ _SPACES = re.compile(r"[ \t\n\r\f]+")
 # The renderer links URLs, so they must not be escaped. Underscores inside words mean nothing.
 _SPECIAL = re.compile(r"https?://[^\s<>\[\]`]+|[\\`*\[\]<~|]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 _LINE_START = re.compile(r"(\d{1,9})(?=[.)])|(?=[-+#=>])")
-# Words between marks that are always recognized, because whitespace precedes the first mark and no letter follows the
-# second one. There is no need to render them, which would take half of the time of an import.
-_SURELY_MARKED = re.compile(r"(?<!\S)(\*\*?|~~)(?=\w)[\w ]*(?<=\w)\1(?![\w*~])")
+# Escaped characters, and words between marks that are always recognized, because whitespace precedes the first mark and
+# no letter follows the second one. There is no need to render them, which would take half of the time of an import.
+_SURE = re.compile(r"\\.|(?<!\S)(\*\*?|~~)(?=\w)[\w ]*(?<=\w)\1(?![\w*~])")
 _URL = re.compile(r"[^\s<>()\\]+")
 
 
@@ -30,22 +31,15 @@ def to_markdown(html: str) -> str:
     """Return Markdown for untrusted HTML. The result contains the same words as the HTML does when it is cleaned."""
     if len(html) > MAX_LENGTH:
         return html
-    cleaned = clean(html)
-    markdown = _convert(cleaned, _MARKS)
-    unsure = _SURELY_MARKED.sub("", markdown)
+    cleaned = clean_once(html, "comment")
+    markdown = _Converter(_MARKS).convert(cleaned)
+    unsure = _SURE.sub("", markdown)
     if any(mark in unsure for mark in _MARKS.values()):
         # Between letters and punctuation, marks are shown as typed.
         shown, wanted = html_to_text(render(markdown)), html_to_text(cleaned)
         if any(shown.count(mark) != wanted.count(mark) for mark in "*~"):
-            return _convert(cleaned, {})
+            return _Converter({}).convert(cleaned)
     return markdown
-
-
-def _convert(html: str, marks: Mapping[str, str]) -> str:
-    converter = _Converter(marks)
-    converter.feed(html)
-    converter.close()
-    return converter.markdown()
 
 
 def escape(text: str) -> str:
@@ -68,38 +62,33 @@ class _Element:
     items: int = 0
 
 
-class _Converter(HTMLParser):
+class _Converter:
     """A converter for HTML that the sanitizer has cleaned, so all elements are closed.
 
     `marks` are the marks of emphasis, by tag.
     """
 
     def __init__(self, marks: Mapping[str, str]) -> None:
-        super().__init__()
         self._marks = marks
         self._open = [_Element("")]
 
-    def markdown(self) -> str:
-        while len(self._open) > 1:
-            self.handle_endtag(self._open[-1].tag)
+    def convert(self, html: str) -> str:
+        for name, text, is_end in tags.tokens(html):
+            if not name:
+                self._add_text(unescape(text))
+            elif name == "br":
+                self._open[-1].text += "\n"
+            elif name == "hr":
+                self._open[-1].text += "\n\n---\n\n"
+            elif is_end:
+                element = self._open.pop()
+                self._open[-1].text += self._convert(element)
+            else:
+                self._open.append(_Element(name, href=tags.attributes(text).get("href", "") if text else ""))
         lines = (line.rstrip() for line in self._open[0].text.split("\n"))
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "br":
-            self._open[-1].text += "\n"
-        elif tag == "hr":
-            self._open[-1].text += "\n\n---\n\n"
-        else:
-            self._open.append(_Element(tag, href=dict(attrs).get("href") or ""))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("br", "hr") or len(self._open) == 1:
-            return
-        element = self._open.pop()
-        self._open[-1].text += self._convert(element)
-
-    def handle_data(self, data: str) -> None:
+    def _add_text(self, data: str) -> None:
         if self._is_in("pre"):
             self._open[-1].text += data
             return

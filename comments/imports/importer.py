@@ -1,11 +1,8 @@
 """The dry run and the import of an export of another comment system."""
 
-from collections import ChainMap, Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
+from collections import ChainMap, Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext as _
@@ -22,8 +19,6 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, ImportedId, NewComment, State, Target, Verdict
 
 MAX_URL = 500
-# How many discussions are imported at a time.
-THREADS = 8
 
 
 @dataclass
@@ -68,21 +63,9 @@ class Importer:
     def run(self, *, dry_run: bool = False, step: Callable[[], object] = lambda: None) -> Report:
         """Import all discussions whose page is known, and return the report. `step` is called for each comment."""
         report = Report()
-        for imported in self._in_threads(partial(self._import_group, dry_run=dry_run, step=step)):
-            report.add(imported)
+        for group in self.staging.groups():
+            report.add(self._import_group(group, dry_run=dry_run, step=step))
         return report
-
-    def _in_threads(self, work: Callable[[list[Target]], Report]) -> Iterator[Report]:
-        """Yield the results in order. Several groups are imported at a time, because writing partly means waiting."""
-        running = deque[Future[Report]]()
-        with ThreadPoolExecutor(THREADS) as pool:
-            for group in self.staging.groups():
-                # The threads need the language and the settings that this thread has.
-                running.append(pool.submit(copy_context().run, work, group))
-                if len(running) > THREADS:
-                    yield running.popleft().result()
-            while running:
-                yield running.popleft().result()
 
     def _import_group(self, group: list[Target], *, dry_run: bool, step: Callable[[], object]) -> Report:
         """Import a group of discussions. New and complete ones are imported together, and all others one at a time."""

@@ -5,9 +5,8 @@ import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from threading import Lock
 from types import TracebackType
 
 from marginalia.comments import targets
@@ -28,6 +27,8 @@ CREATE TABLE pages (path TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
 BATCH = 250
 # How many levels of replies are sorted. Deeper replies are attached to a comment on this level.
 _MAX_LEVELS = 5_000
+# The fields that a record contains. The others are columns.
+_FIELDS = [field.name for field in fields(SourceComment) if field.name not in ("parent", "posted")]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -36,9 +37,7 @@ class Staging:
 
     def __enter__(self) -> "Staging":
         self._file = tempfile.NamedTemporaryFile(prefix="comments-", suffix=".sqlite")  # noqa: SIM115 - see __exit__
-        # Several threads read from the database, one at a time.
-        self._lock = Lock()
-        self._db = sqlite3.connect(self._file.name, check_same_thread=False)
+        self._db = sqlite3.connect(self._file.name)
         self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
         return self
 
@@ -52,10 +51,7 @@ class Staging:
         """Store the comments, and find their pages. If an id occurs several times, the last comment counts."""
         self._db.executemany(
             "INSERT OR REPLACE INTO comments VALUES (?, ?, ?, ?, ?, ?, NULL)",
-            (
-                (c.id, c.address, c.parent, _milliseconds(c.posted), c.state.value, json.dumps(asdict(c), default=str))
-                for c in comments
-            ),
+            ((c.id, c.address, c.parent, _milliseconds(c.posted), c.state.value, _record(c)) for c in comments),
         )
         self._sort()
         self._find_pages(addresses)
@@ -130,8 +126,7 @@ class Staging:
     def foreign_urls(self, wanted: Iterable[Target]) -> list[str]:
         """Return the URLs of those targets that are pages on other sites."""
         query = "SELECT DISTINCT url FROM addresses WHERE target = ? AND url != ''"
-        with self._lock:
-            return [url for target in wanted for (url,) in self._db.execute(query, (str(target),))]
+        return [url for target in wanted for (url,) in self._db.execute(query, (str(target),))]
 
     def groups(self) -> Iterator[list[Target]]:
         """Yield the targets of all discussions. Those with few comments are grouped, up to a batch of comments."""
@@ -152,24 +147,23 @@ class Staging:
 
     def batches(self, target: Target) -> Iterator[list[SourceComment]]:
         """Yield the comments of a discussion in batches, by time, each reply after its parent."""
-        with self._lock:
-            rows = self._db.execute(
-                "SELECT record, parent, posted FROM comments JOIN addresses USING (address) WHERE target = ? "
-                "ORDER BY posted, level, id",
-                (str(target),),
-            )
-            batch = rows.fetchmany(BATCH)
-        while batch:
+        rows = self._db.execute(
+            "SELECT record, parent, posted FROM comments JOIN addresses USING (address) WHERE target = ? "
+            "ORDER BY posted, level, id",
+            (str(target),),
+        )
+        while batch := rows.fetchmany(BATCH):
             yield [_comment(*row) for row in batch]
-            with self._lock:
-                batch = rows.fetchmany(BATCH)
+
+
+def _record(comment: SourceComment) -> str:
+    return json.dumps({name: getattr(comment, name) for name in _FIELDS})
 
 
 def _comment(record: str, parent: str, posted: int) -> SourceComment:
     values = json.loads(record)
-    values |= {"parent": parent, "posted": _EPOCH + timedelta(milliseconds=posted)}
     values |= {"state": SourceState(values["state"]), "format": TextFormat(values["format"])}
-    return SourceComment(**values)
+    return SourceComment(**values, parent=parent, posted=_EPOCH + timedelta(milliseconds=posted))
 
 
 def _milliseconds(moment: datetime) -> int:
