@@ -73,7 +73,9 @@ def html_to_text(html: str, most: int | None = None) -> str:
 
 def is_empty(html: str) -> bool:
     """Return whether `html` has no visible content: no visible character and no element such as an image or formula."""
-    return not any(token.name in _VISIBLE_WITHOUT_TEXT for token in tags.tokens(html)) and is_blank(html_to_text(html))
+    return not any(
+        name in _VISIBLE_WITHOUT_TEXT or not (name or is_blank(unescape(text))) for name, text, _ in tags.tokens(html)
+    )
 
 
 def excerpt(html: str, words: int = 50) -> str:
