@@ -55,12 +55,13 @@ class OtherSite:
 
     Attributes:
         attributes: The attributes of the element.
+        policy: The Content-Security-Policy of all pages.
         html: Templates of whole pages, by path.
         folder: A folder with files that the site serves, or None.
     """
 
-    def __init__(self, url: str) -> None:
-        self.url, self.attributes, self.direction = url, "", "ltr"
+    def __init__(self, url: str, policy: str) -> None:
+        self.url, self.policy, self.attributes, self.direction = url, policy, "", "ltr"
         self.html: dict[str, str] = {}
         self.folder: Path | None = None
 
@@ -87,7 +88,7 @@ def serve(server: str) -> Iterator[OtherSite]:
             content, type = found or (b"", "text/plain")
             self.send_response(200 if found else 404)
             self.send_header("Content-Type", type)
-            self.send_header("Content-Security-Policy", f"default-src 'self' {server}")
+            self.send_header("Content-Security-Policy", site.policy)
             self.end_headers()
             self.wfile.write(content)
 
@@ -95,7 +96,7 @@ def serve(server: str) -> Iterator[OtherSite]:
             """Log nothing."""
 
     other = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    site = OtherSite(f"http://127.0.0.1:{other.server_port}")
+    site = OtherSite(f"http://127.0.0.1:{other.server_port}", f"default-src 'self' {server}")
     thread = Thread(target=other.serve_forever, daemon=True)
     thread.start()
     try:

@@ -94,6 +94,19 @@ def test_reader_previews_posts_replies_and_edits(browsing, other):
     expect(stranger.get_by_role("button", name="Edit")).to_have_count(0)
 
 
+def test_page_that_requires_trusted_types_shows_comments(browsing, other):
+    other.policy += "; require-trusted-types-for 'script'; trusted-types marginalia-comments"
+    page = browsing()
+    page.goto(f"{other.url}/posts/7/")
+    write(page, "I *agree*")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator(".preview em")).to_have_text("agree")
+    page.get_by_role("button", name="Post").click()
+    expect(page.locator(".comment:focus em")).to_have_text("agree")
+    page.reload()
+    expect(page.locator(".comment em")).to_have_text("agree")
+
+
 def test_page_that_loads_the_script_twice_has_one_working_discussion(browsing, other):
     page = browsing()
     page.goto(f"{other.url}/posts/7/")

@@ -37,8 +37,17 @@
     return element;
   };
 
+  // Pages can require Trusted Types. A policy can be created only once, but a page can load the script more than once.
+  /** @type {{createHTML: (html: string) => any} | undefined} */
+  let policy;
+
   /** Return the nodes of HTML that the site has sanitized. */
-  const parse = (html) => [...new DOMParser().parseFromString(html, "text/html").body.childNodes];
+  const parse = (html) => {
+    policy ??= /** @type {any} */ (globalThis).trustedTypes?.createPolicy("marginalia-comments", {
+      createHTML: (/** @type {string} */ sanitized) => sanitized,
+    });
+    return [...new DOMParser().parseFromString(policy?.createHTML(html) ?? html, "text/html").body.childNodes];
+  };
 
   /** Return the slugs of the comments above a comment in its thread. */
   const slugsAbove = (slug) => slug.split("/").map((_part, depth, parts) => parts.slice(0, depth).join("/"));
