@@ -537,7 +537,8 @@
         try {
           return await this.discussion.request("POST", "/comments", options);
         } catch (error) {
-          if (!(error instanceof Refused && error.wait && this.element.isConnected)) throw error;
+          if (!(error instanceof Refused) || error.status !== 503) throw error;
+          if (!error.wait || !this.element.isConnected) throw error;
           this.error.replaceChildren(this.discussion.data.texts.busy);
           // The pauses differ, so that people who were refused together don't come back together.
           await new Promise((resolve) => setTimeout(resolve, 1_000 * error.wait * (1 + Math.random())));
