@@ -16,9 +16,9 @@ from django.utils.module_loading import import_string
 from marginalia.comments import conf, targets
 from marginalia.comments.backends import bucket_size, layout_classes, may_embed
 from marginalia.comments.posting.policy import Mode, ModelPolicy
-from marginalia.comments.posting.tokens import MAX_SENT
 from marginalia.comments.types import Order
 from marginalia.tasks.compat import ImmediateBackend, tasks
+from marginalia.trust import MAX_TRUST_AFTER
 
 # MongoDB's maximum document size, minus room for the other fields of a bucket.
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024 - 64 * 1024
@@ -124,8 +124,8 @@ def _policies() -> Iterator[CheckMessage]:
                 hint=f"Use one of: {_format_list(Mode)}.",
                 id="comments.E006",
             )
-        if entry.get("TRUST_AFTER", 1) not in range(MAX_SENT + 1):
-            message = f"{name}['TRUST_AFTER'] must be a whole number from 0 to {MAX_SENT}."
+        if entry.get("TRUST_AFTER", 1) not in range(MAX_TRUST_AFTER + 1):
+            message = f"{name}['TRUST_AFTER'] must be a whole number from 0 to {MAX_TRUST_AFTER}."
             yield Error(message, hint="A browser remembers only this many comments.", id="comments.E007")
 
 

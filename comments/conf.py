@@ -12,6 +12,8 @@ from django.core.signals import setting_changed
 from django.dispatch import receiver
 from django.utils.module_loading import import_string
 
+from marginalia.trust import DEFAULT_TRUST_AFTER
+
 DEFAULTS: dict[str, Any] = {
     "DATABASE": "default",
     # The task backend (a key of TASKS) whose tasks send emails and convert long discussions.
@@ -37,8 +39,9 @@ DEFAULTS: dict[str, Any] = {
     # default function applies MODE to every object.
     "POLICY": "marginalia.comments.posting.policy.stock",
     "MODE": "hold-first",
-    # With the mode "hold-first", comments by writers with this many public comments appear immediately. At most 8.
-    "TRUST_AFTER": 1,
+    # With the mode "hold-first", comments by writers with this many public comments appear immediately. At most
+    # MAX_TRUST_AFTER.
+    "TRUST_AFTER": DEFAULT_TRUST_AFTER,
     # Whether readers can like comments.
     "LIKES": False,
     # Import path of a marginalia.comments.targets.Sections class, which lists the sections by which moderators can

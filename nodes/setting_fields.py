@@ -14,7 +14,7 @@ from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
 
 from marginalia.mongo.clock import now
-from nodes.content.base import MAX_TRUST_AFTER
+from marginalia.trust import MAX_TRUST_AFTER
 from nodes.form_fields import LineField, ReferenceField
 from nodes.models import File, Node, Photo, look, stored_site, tree
 from nodes.models.stored_site import NODE_PREFIX, linked_id

@@ -16,13 +16,15 @@ from django.utils.crypto import salted_hmac
 from marginalia.comments import conf
 from marginalia.comments.posting import preparation
 from marginalia.comments.types import Target
+from marginalia.trust import MAX_TRUST_AFTER
 
 FORM_SALT = "comments.form"
 OWN_SALT = "comments.own"
 OWN_COOKIE = "comments_own"
-# The lifetime of the cookie in seconds, and how many comments it can contain.
+# The lifetime of the cookie in seconds, and how many comments it can contain. It must contain enough for guests to become
+# trusted.
 OWN_SECONDS = 365 * 24 * 60 * 60
-MAX_SENT = 8
+MAX_SENT = MAX_TRUST_AFTER
 GUEST_SALT = "comments.guest"
 GUEST_COOKIE = "comments_guest"
 

@@ -24,6 +24,7 @@ from django_mongodb_backend.fields import ObjectIdField
 from django_mongodb_backend.managers import EmbeddedModelManager
 from django_mongodb_backend.models import EmbeddedModel
 
+from marginalia.trust import MAX_TRUST_AFTER
 from nodes import languages
 from nodes.content import routes, values
 from nodes.content.routes import Route
@@ -46,9 +47,6 @@ UPCOMING = "upcoming"  # Pages, by their date field.
 
 # The name of the section template for each kind of list.
 LISTED_BY = {NEWEST: "blog", BY_NAME: "folder", BY_HAND: "folder", PHOTOS: "gallery", UPCOMING: "upcoming"}
-
-# Maximum number of comments after which a writer is trusted: a browser remembers only this many comments.
-MAX_TRUST_AFTER = 8
 
 # A separate model registry keeps content types out of the list of Django's own models.
 _MODELS = Apps(())

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 
 from marginalia.mongo.connection import first_batch, server_selection_time_limit
 from marginalia.mongo.engine.read_tracking import tracked_reads
+from marginalia.trust import DEFAULT_TRUST_AFTER
 from nodes.collections import SITE
 
 SITE_ID = "site"
@@ -40,7 +41,9 @@ class StoredSettings:
     posts_per_page: int = 10
     comment_policy: str = "hold-first"
     # The number of public comments after which writers are trusted.
-    comments_trust_after: int = field(default_factory=lambda: getattr(settings, "COMMENTS", {}).get("TRUST_AFTER", 1))
+    comments_trust_after: int = field(
+        default_factory=lambda: getattr(settings, "COMMENTS", {}).get("TRUST_AFTER", DEFAULT_TRUST_AFTER)
+    )
     comments_close_after_days: int = 0
     comment_likes: bool = False
     # The photo for link previews of pages without a photo.

@@ -13,11 +13,9 @@ from marginalia.comments import targets
 from marginalia.comments.errors import TargetNotFound
 from marginalia.comments.operations import maintenance, privacy
 from marginalia.comments.posting import policy, services
-from marginalia.comments.posting.tokens import MAX_SENT
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, Fault, Order, Target
 from marginalia.mongo.clock import now
-from nodes.content.base import MAX_TRUST_AFTER
 from nodes.models import stored_site
 from nodes.selectors import stored_nodes, stored_photos
 from nodes.services import drafts, editing, trash
@@ -76,10 +74,6 @@ def test_sections_and_the_site_say_how_many_comments_need_approval(settings):
     assert policy_of(strict).trust_after == 5
     assert policy_of(build.node("blog-entry", "inside", parent=inner)).trust_after == 5
     assert policy.policy_for(stored_photos.get(photo)).trust_after == 0
-
-
-def test_browsers_remember_enough_comments_for_the_highest_number():
-    assert MAX_TRUST_AFTER == MAX_SENT
 
 
 def test_page_shows_its_discussion_if_its_editor_says_so(client):
