@@ -138,6 +138,12 @@ class NothingToRestore(CommentError):
     sentence = _("You can't restore this comment. It wasn't removed, or its author's data was erased.")
 
 
+class SearchTimeout(CommentError):
+    """A search for comments took too long."""
+
+    sentence = _("The search took too long. Enter longer words or more filters.")
+
+
 class ConversionFailed(CommentError):
     """The discussion could not be converted.
 

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from cms.dashboard.navigation import Link, Rail
 from editor.settings import SettingsForm
+from marginalia.comments.errors import SearchTimeout
 from marginalia.comments.moderation import batches, searches
 from marginalia.comments.moderators import is_moderator
 from marginalia.comments.types import Found as Match
@@ -26,14 +27,11 @@ from nodes.collections import ASSET_FILES
 from nodes.content import FILE
 from nodes.models import File, Node, Photo
 from nodes.selectors import picking
-from nodes.selectors.search import SearchTimeout, search_time_limit
 from photos import addresses
 
 LONGEST = 200
 # Maximum number of results of each kind.
 SHOWN = 6
-# Time limit for the search for comments, in milliseconds.
-MILLISECONDS = 500
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ def _comments(user: Any, query: str) -> Iterator[Found]:
         return
     found: list[Match] = []
     # Many words can have a short beginning. If the time runs out, the comments found until then are shown.
-    with suppress(SearchTimeout), search_time_limit(MILLISECONDS):
+    with suppress(SearchTimeout), searches.time_limit():
         for selection in (batches.of_beginnings(query), batches.of_name(query)):
             found += searches.find(selection, (State.PUBLIC, Verdict.WAITING), limit=SHOWN)
     newest_first = sorted(found, key=lambda match: (bool(match.held_id), match.posted), reverse=True)

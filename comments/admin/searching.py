@@ -12,11 +12,11 @@ from django.utils.translation import ngettext
 
 from marginalia.comments.admin.bans import describe_term
 from marginalia.comments.admin.batches import batch_url
-from marginalia.comments.errors import CommentError
+from marginalia.comments.errors import CommentError, SearchTimeout
 from marginalia.comments.moderation import actions, batches, searches
 from marginalia.comments.moderation.search_form import STATE_LABELS, SearchForm
 from marginalia.comments.posting.services import Sender
-from marginalia.comments.types import Selection, Target, Verdict
+from marginalia.comments.types import Found, Selection, Target, Verdict
 
 PAGE_SIZE = 50
 
@@ -33,14 +33,22 @@ class SearchPages:
         if request.method == "POST" and is_valid:
             return HttpResponseRedirect(self._apply(request, form) or request.get_full_path())
         before = searches.parse_cursor(request.GET.get("before", ""))
-        matches = searches.find(form.selection(), form.states, limit=PAGE_SIZE + 1, before=before) if is_valid else []
+        matches: list[Found] = []
+        counted = None
+        if is_valid:
+            try:
+                with searches.time_limit():
+                    matches = searches.find(form.selection(), form.states, limit=PAGE_SIZE + 1, before=before)
+                    counted = batches.count(form.selection()) if _can_decide_all(form) else None
+            except SearchTimeout as error:
+                form.add_error(None, error.sentence)
         shown = matches[:PAGE_SIZE]
         query = {name: value for name, value in request.GET.items() if value and name != "before"}
         more = {**query, "before": searches.cursor(shown[-1])} if len(matches) > PAGE_SIZE else {}
         context = {
             "form": form,
             "hits": [_row(hit) for hit in searches.with_texts(shown)],
-            "counted": batches.count(form.selection()) if is_valid and _can_decide_all(form) else None,
+            "counted": counted,
             "term": _describe(form) if is_valid else "",
             "more": urlencode(more),
             "is_filtered": bool(query),

@@ -14,6 +14,7 @@ from marginalia.comments.errors import (
     HeldChanged,
     InvalidComment,
     InvalidParent,
+    SearchTimeout,
     TargetNotFound,
     TokenUsed,
 )
@@ -59,6 +60,7 @@ _ERRORS: tuple[tuple[type[CommentError], str], ...] = (
     (CommentNotFound, "not-found"),
     (TargetNotFound, "not-found"),
     (InvalidComment, "invalid"),
+    (SearchTimeout, "unavailable"),
     (EditConflict, "stale"),
     (HeldChanged, "stale"),
     (DiscussionClosed, "forbidden"),

@@ -1,19 +1,23 @@
 """Search the published and pending comments of all discussions, for moderators."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from django.db.models import Model
 
-from marginalia.comments import targets
+from marginalia.comments import conf, targets
 from marginalia.comments.backends import backend
-from marginalia.comments.errors import CommentError, CommentNotFound
+from marginalia.comments.errors import CommentError, CommentNotFound, SearchTimeout
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, Found, HeldComment, Selection, State, Target, Verdict
+from marginalia.mongo.servers import Outage, outage_after
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Time limit for a search, in seconds. A short beginning of a word can match most comments, and the server sorts them.
+SECONDS = 0.5
 # The time in milliseconds, and the id.
 _CURSOR = re.compile("([0-9]{1,14})-([0-9a-f]{24})")
 
@@ -30,6 +34,20 @@ class Hit:
     found: Found
     comment: Comment | HeldComment
     obj: Model | None
+
+
+@contextmanager
+def time_limit() -> Iterator[None]:
+    """Limit the time for the searches in the block, both in the client and on the server.
+
+    Raises:
+        SearchTimeout: A search took too long.
+    """
+    try:
+        with outage_after(SECONDS, conf.database_alias()):
+            yield
+    except Outage as error:
+        raise SearchTimeout from error
 
 
 def find(

@@ -5,6 +5,8 @@ from bson import ObjectId
 
 from api.rights.scopes import Scope
 from cms.testing import build
+from marginalia.comments.errors import SearchTimeout
+from marginalia.comments.moderation import searches
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, Target
@@ -32,6 +34,13 @@ def wave(post_page):
 
 def found(chief, query) -> list[str]:
     return [item["source"] for item in said(chief.send("get", f"/comments/search?{query}"))["items"]]
+
+
+def test_slow_search_is_refused(chief, wave, monkeypatch):
+    assert len(found(chief, "q=casin*")) == 6
+    monkeypatch.setattr(searches, "SECONDS", 0.000001)
+    answer = chief.send("get", "/comments/search?q=casin*")
+    assert (answer.status_code, answer.json()["detail"]) == (503, SearchTimeout.sentence)
 
 
 def test_search_has_the_filters_of_the_admin(chief, wave):

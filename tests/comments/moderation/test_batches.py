@@ -10,7 +10,8 @@ from django.utils.html import escape
 
 from cms.testing.build import node
 from marginalia.comments.admin.batches import batch_url
-from marginalia.comments.moderation import batches, pending
+from marginalia.comments.errors import SearchTimeout
+from marginalia.comments.moderation import batches, pending, searches
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import BatchState, CommentAuthor, Target, Verdict
@@ -46,6 +47,16 @@ def public(target) -> list[str]:
 def alike_url(comment) -> str:
     place = [comment.target.label, comment.target.pk, comment.slug]
     return reverse("admin:marginalia_comments_moderation_alike", args=place)
+
+
+def test_slow_search_says_so_and_offers_no_action(staff, wave, monkeypatch):
+    assert staff.get(SEARCH, {"q": "casin*"}).content.count(b'name="chosen"') > 1
+    monkeypatch.setattr(searches, "SECONDS", 0.000001)
+    page = staff.get(SEARCH, {"q": "casin*"}).content.decode()
+    assert escape(str(SearchTimeout.sentence)) in page
+    assert "casin*" in page
+    assert 'name="action"' not in page
+    assert "No comments match" not in page
 
 
 def test_all_like_a_pending_comment_are_decided_and_undone_at_once(staff, wave):
