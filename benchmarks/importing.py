@@ -20,7 +20,7 @@ LAYOUTS = (("documents", "oldest"), ("buckets", "oldest"), ("buckets", "threaded
 COLUMNS = ["Layout", "Comments", "Import per second", "Raw insert per second", "Ratio", f"≥ {MINIMUM:,}"]
 ABOUT = """`import_comments` renders and stores the comments in a file. Half of the comments are replies. *Raw insert*
 calls `insert_one` once per comment, in the same process, on a collection that has only the `_id` index."""
-PAGES = 500 if site.QUICK else 10_000
+PAGES = 500 if site.QUICK else 4_000
 # Each export has discussions on other pages, so none has to be deleted.
 NUMBERS_OF_PAGES = (1, PAGES // 10, PAGES)
 FROM_SYSTEM = 2 * PAGES
