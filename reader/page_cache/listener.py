@@ -9,10 +9,10 @@ changes before it have come back, too. Empty batches and operation times don't p
 
 import fcntl
 import logging
-import secrets
 import socket
 import threading
 import time
+from collections import deque
 from contextlib import suppress
 
 from pymongo.errors import PyMongoError
@@ -66,8 +66,9 @@ class Listener:
     """A listener with one change stream."""
 
     def __init__(self) -> None:
-        # The times at which heartbeats were sent, in nanoseconds of the monotonic clock, by their numbers.
-        self._sent: dict[int, int] = {}
+        # The last heartbeats that this listener has sent. Each is the time when it was sent, in nanoseconds of the
+        # monotonic clock.
+        self._sent = deque([0], maxlen=10)
 
     def listen(self, stopping: threading.Event) -> None:
         """Stamp keys until `stopping` is set or the primary changes.
@@ -76,39 +77,29 @@ class Listener:
             HistoryLost: A watched collection was dropped or renamed.
             PyMongoError: The server failed.
         """
-        ended = threading.Event()
         # If the primary changes after this line, this method ends, even if the stream isn't open yet.
         primary = stamps.primary()
         with change_stream.listening(HEARTBEATS) as stream:
             stamps.begin_epoch(primary)
-            heart = threading.Thread(target=self._beat, args=(ended,), name="page-cache-heartbeats", daemon=True)
-            heart.start()
-            try:
-                while not stopping.is_set() and stream.alive and stamps.primary() in (0, primary):
-                    event = change_stream.next_event(stream, STREAM_TIMEOUT)
-                    if event is not None:
-                        self._handle(event)
-            finally:
-                ended.set()
-                heart.join()
+            while not stopping.is_set() and stream.alive and stamps.primary() in (0, primary):
+                if stamps.is_asked() and time.monotonic_ns() - self._sent[-1] > HEARTBEAT_INTERVAL * 1e9:
+                    self._send_heartbeat()
+                event = change_stream.next_event(stream, STREAM_TIMEOUT)
+                if event is not None:
+                    self._handle(event)
 
     def _handle(self, event: change_stream.Document) -> None:
         if event["operationType"] in change_stream.ENDING_OPERATIONS:
             raise HistoryLost(f"{event['operationType']} of a collection")
-        if event["ns"]["coll"] == HEARTBEATS:
-            if sent := self._sent.get(event.get("beat", 0)):
-                stamps.hear_until(sent)
-        else:
+        if event["ns"]["coll"] != HEARTBEATS:
             stamps.stamp(purging.outdated_keys(event))
+        elif (beat := event.get("beat", -1)) in self._sent:
+            stamps.hear_until(beat)
 
-    def _beat(self, ended: threading.Event) -> None:
-        """Write heartbeats while cached pages are requested."""
-        name = socket.gethostname()
+    def _send_heartbeat(self) -> None:
+        beat = time.monotonic_ns()
+        self._sent.append(beat)
         heartbeats = database().get_collection(HEARTBEATS, write_concern=WriteConcern("majority"))
-        while not ended.wait(HEARTBEAT_INTERVAL):
-            if not stamps.is_asked():
-                continue
-            beat = secrets.randbits(62)
-            self._sent = {beat: time.monotonic_ns(), **dict(list(self._sent.items())[:10])}
-            with suppress(PyMongoError), time_limit(HEARTBEAT_TIMEOUT):
-                heartbeats.update_one({"_id": name}, {"$set": {"beat": beat}}, upsert=True)
+        # If this write fails, pages are compared until a later heartbeat has come back.
+        with suppress(PyMongoError), time_limit(HEARTBEAT_TIMEOUT):
+            heartbeats.update_one({"_id": socket.gethostname()}, {"$set": {"beat": beat}}, upsert=True)
