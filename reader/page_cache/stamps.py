@@ -33,10 +33,10 @@ _HEARD_UNTIL, _EPOCH, _PRIMARY, _ASKED_AT, _FIRST_SLOT = range(5)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A copy of all stamps, and the primary from which data that is read next comes."""
+    """A copy of all stamps. `epoch` is 0 if data that is read next may come from another primary than the listener's."""
 
     words: memoryview
-    primary: int
+    epoch: int
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,10 @@ class Proof:
 
     Attributes:
         epoch: The listener's epoch. Changes between two epochs may be unknown.
-        primary: The primary from which the page's data was read.
         stamps: The stamps of the page's keys, by the number of their word.
     """
 
     epoch: int
-    primary: int
     stamps: tuple[tuple[int, int], ...]
 
 
@@ -64,13 +62,14 @@ _words = memoryview(_memory).cast("Q")
 
 def snapshot() -> Snapshot:
     """Copy the stamps. Call this before the data of a page is read."""
-    return Snapshot(memoryview(bytes(_words)).cast("Q"), primary())
+    # The primary of an epoch never changes. To get the primary of this epoch, read the epoch first.
+    epoch = _words[_EPOCH]
+    return Snapshot(memoryview(bytes(_words)).cast("Q"), epoch if primary() == _words[_PRIMARY] else 0)
 
 
 def prove(keys: Iterable[str], before: Snapshot) -> Proof:
     """Return the proof for a page with these keys, whose data was read after the snapshot `before`."""
-    numbers = {_number(key) for key in keys}
-    return Proof(before.words[_EPOCH], before.primary, tuple((number, before.words[number]) for number in numbers))
+    return Proof(before.epoch, tuple((number, before.words[number]) for number in set(map(_number, keys))))
 
 
 def is_current(proof: Proof | None) -> bool:
@@ -86,7 +85,6 @@ def is_current(proof: Proof | None) -> bool:
         proof is not None
         and now - heard_until < HEARD_WITHIN
         and 0 < proof.epoch == _words[_EPOCH]
-        and 0 < proof.primary == _words[_PRIMARY]
         and all(_words[number] == stamp for number, stamp in proof.stamps)
     )
 
@@ -103,11 +101,11 @@ def stamp(keys: Iterable[str]) -> None:
 def begin_epoch(primary: int) -> None:
     """Begin a new epoch, so that every page is compared again. The change stream must already be open.
 
-    `primary` is the primary before the stream was opened.
+    `primary` is the primary before the stream was opened. If it is unknown (0), there is no epoch.
     """
     _words[_HEARD_UNTIL] = 0
     _words[_PRIMARY] = primary
-    _words[_EPOCH] = secrets.randbits(63) + 1
+    _words[_EPOCH] = secrets.randbits(63) + 1 if primary else 0
 
 
 def end_epoch() -> None:

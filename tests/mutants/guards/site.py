@@ -303,9 +303,9 @@ MUTANTS = (
     ),
     Mutant(
         "primary of a cached page",
-        "reader/page_cache/stamps.py::is_current",
-        "and 0 < proof.primary == _words[_PRIMARY]",
-        "",
+        "reader/page_cache/stamps.py::snapshot",
+        "epoch if primary() == _words[_PRIMARY] else 0",
+        "epoch",
         "tests/reader/page_cache/test_listener.py::test_page_of_another_primary_is_compared",
     ),
     Mutant(
