@@ -17,14 +17,12 @@ class ReadVersions:
         versions: The versions of discussions, keyed by discussion id. Each version was read before the discussion's
             comments.
         lasting: Whether all data that was read is covered by these versions. The newest comments of all discussions,
-            for example, aren't covered by any version.
-        writing: Whether the version of a discussion was not reliable, because a comment was being written.
+            for example, aren't covered by any version. While a comment is being written, the discussion isn't covered.
         readings: How many times any discussion was read.
     """
 
     versions: dict[str, str] = field(default_factory=dict)
     lasting: bool = True
-    writing: bool = False
     readings: int = 0
 
 
@@ -46,10 +44,10 @@ def note(discussion: Discussion) -> None:
     """Record the version of `discussion`, whose comments are about to be read."""
     if (reads := _recorder.current) is None:
         return
-    reads.writing |= discussion.writing
     reads.readings += 1
-    if reads.versions.setdefault(discussion.target.id, discussion.version) != discussion.version:
-        # The discussion has changed between two reads, so no single version covers the response.
+    first_version = reads.versions.setdefault(discussion.target.id, discussion.version)
+    # If the discussion has changed between two reads, no single version covers the response.
+    if discussion.writing or first_version != discussion.version:
         reads.lasting = False
 
 

@@ -172,7 +172,7 @@ class Entry:
             discussion = template.render({"node": node, "is_preview": False}, request).encode()
         # The template must have read no node except the page's own node, in the same version.
         is_own = nodes in (Dependencies(), Dependencies(node=self.nodes.node, tags=self.nodes.tags))
-        if reads.has_untracked or not seen.lasting or seen.writing or not is_own or seen.readings != self.readings:
+        if reads.has_untracked or not seen.lasting or not is_own or seen.readings != self.readings:
             return None
         before = content.split(DISCUSSION_START)[0]
         after = content.split(DISCUSSION_END)[-1]

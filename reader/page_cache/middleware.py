@@ -58,11 +58,9 @@ class PageCacheMiddleware:
             return response
         new_entry.set_headers(response)
         storage.put(key, new_entry)
-        # The CDN must not cache the page while a comment is being written. If the discussion's next version is lost, the
-        # CDN doesn't receive a purge.
-        new_response = new_entry.response(request) if response.is_provisional else _response(request, new_entry)
+        response = _response(request, new_entry)
         request.page_cache = "miss"
-        return new_response
+        return response
 
 
 class ComparePageMiddleware:
@@ -152,10 +150,8 @@ class RecordPageMiddleware:
             readings=seen.readings,
             checked_at=moment,
         )
-        if not seen.writing:
-            entry.add_proof(request.stamps)
-        # PageCacheMiddleware stores the entry with its headers.
-        response.new_entry, response.is_provisional = entry, seen.writing
+        entry.add_proof(request.stamps)
+        response.new_entry = entry  # PageCacheMiddleware stores the entry with its headers.
         return response
 
 
