@@ -13,6 +13,7 @@ from bson import ObjectId
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.http import HttpRequest, HttpResponse
+from django.http.response import ResponseHeaders
 from django.template.loader import get_template
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import parse_http_date_safe, quote_etag
@@ -48,6 +49,8 @@ COMPRESSION_LEVEL = 4
 API_PREFIX = "/api/"
 # The headers that describe the content, so that responses without the content don't have them.
 _CONTENT_HEADERS = {"Content-Type", "Content-Length", "Content-Language"}
+# The request headers of conditional requests.
+_CONDITIONS = {"HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE", "HTTP_IF_UNMODIFIED_SINCE"}
 _NO_GZIP = re.compile(r"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
 
 
@@ -84,7 +87,7 @@ class Entry:
     compressed: bytes
     etag: str
     # All headers that don't depend on the request.
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: ResponseHeaders = field(default_factory=lambda: ResponseHeaders({}))
     is_unbounded: bool = False
     # The next time when something on the page is scheduled to disappear or change.
     next_disappearance: datetime | None = None
@@ -190,7 +193,7 @@ class Entry:
         """Store the headers of the page's first response, and the headers for conditional requests and compression."""
         if self.is_compressible:
             patch_vary_headers(response, ["Accept-Encoding"])
-        self.headers = {**response.headers, "ETag": self.etag}
+        self.headers = ResponseHeaders({**response.headers, "ETag": self.etag})
 
     @property
     def is_compressible(self) -> bool:
@@ -203,9 +206,11 @@ class Entry:
 
     def response(self, request: HttpRequest) -> HttpResponse:
         """Return the page, compressed if the client accepts gzip. If the client already has the page, return a 304."""
-        modified = self.headers.get("Last-Modified")
-        timestamp = parse_http_date_safe(modified) if modified else None
-        conditional = get_conditional_response(request, self.etag, timestamp)
+        conditional = None
+        if not _CONDITIONS.isdisjoint(request.META):
+            modified = self.headers.get("Last-Modified")
+            timestamp = parse_http_date_safe(modified) if modified else None
+            conditional = get_conditional_response(request, self.etag, timestamp)
         if conditional is not None:
             # When browsers receive a 304 response, they apply its headers to the page in their cache.
             for name, value in self.headers.items():
@@ -223,7 +228,10 @@ class Entry:
 
     def full_response(self, content: bytes) -> HttpResponse:
         """Return a response with the page's headers. `content` is the page, compressed or uncompressed."""
-        return HttpResponse(content, headers=self.headers | {"Content-Length": str(len(content))})
+        response = HttpResponse(content)
+        # Copy the headers, because Django would otherwise check each of them again for every response.
+        response.headers._store = self.headers._store | {"content-length": ("Content-Length", str(len(content)))}
+        return response
 
 
 def compress(content: bytes) -> bytes:
