@@ -292,10 +292,11 @@ class Presenter:
         }
         if flags.answers:
             above = self.by_slug.get(comment.answers)
-            name = above.author.name if above else ""
-            unnamed = _("a removed comment") if above else _("a comment")
-            # The name can have another text direction than the words around it.
-            values["answers_name"] = f"<bdi>{escape(name)}</bdi>" if name else unnamed
+            if above and above.author.name:
+                # The name can have another text direction than the words around it.
+                values["answers_name"] = f"<bdi>{escape(above.author.name)}</bdi>"
+            else:
+                values["answers_name"] = _("a removed comment") if above else _("a comment")
             values["answers_link"] = f"#c-{above.part}" if above else f"{urls.permalink}{comment.answers}"
         return values
 
