@@ -43,8 +43,8 @@ DISCUSSION_END = b"<!-- end of discussion -->"
 # All entries expire after this time, even if their versions are current. A writer may have crashed in the millisecond
 # between its change and the new version. In this case, the cached page differs from pages that are rendered later.
 MAX_AGE = timedelta(minutes=10)
-# The zlib compression level. Level 6 takes twice as long, but makes pages only 5% smaller.
-COMPRESSION_LEVEL = 4
+# The zlib compression level. Level 4 takes about 1.4 times as long, but makes pages only 5% smaller.
+COMPRESSION_LEVEL = 3
 # The beginning of the API's URL paths.
 API_PREFIX = "/api/"
 # The headers that describe the content, so that responses without the content don't have them.
