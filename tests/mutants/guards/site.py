@@ -260,10 +260,10 @@ MUTANTS = (
         marked="slow",
     ),
     Mutant(
-        "claims, of which a cache in front hears",
-        "reader/page_cache/middleware.py::PageCacheMiddleware.__call__",
-        "if response.is_provisional else",
-        "if False else",
+        "no cached page of a discussion that is being written",
+        "comments/reading/versions.py::note",
+        "if discussion.writing or first_version",
+        "if first_version",
         "tests/reader/test_cdn.py::test_page_of_a_discussion_being_written_is_not_for_the_cdn",
     ),
     Mutant(
