@@ -37,8 +37,12 @@ class Catalogue:
 
         Entries that already have the revision of their comment, or a higher one, are left alone.
         """
-        rest = documents if erased or len(documents) == 1 else self._note_states(target, documents)
-        updates = [_update(target, document, erased=erased) for document in rest]
+        # If a comment that hasn't been changed has an entry, the entry is up to date.
+        self.note_new((target, document) for document in documents if document["rev"] == 1)
+        changed: Sequence[Mapping[str, Any]] = [document for document in documents if document["rev"] > 1]
+        if not erased and len(changed) > 1:
+            changed = self._note_states(target, changed)
+        updates = [_update(target, document, erased=erased) for document in changed]
         # A duplicate key means that an entry exists. Unless its revision is lower, there is nothing to do. If another
         # writer has inserted it just now, its revision can be lower, so try again.
         for _attempt in range(2):
@@ -70,12 +74,11 @@ class Catalogue:
 
         Return the documents whose entries remain to be stored.
         """
-        changed: dict[tuple[int, str], list[Mapping[str, Any]]] = defaultdict(list)
+        groups: dict[tuple[int, str], list[Mapping[str, Any]]] = defaultdict(list)
         rest: list[Mapping[str, Any]] = []
         for document in documents:
-            is_new = document["rev"] == 1
-            (rest if is_new else changed[document["rev"], document["state"]]).append(document)
-        for (rev, state), group in changed.items():
+            groups[document["rev"], document["state"]].append(document)
+        for (rev, state), group in groups.items():
             slugs = [document["slug"] for document in group]
             query: Document = {"discussion_id": target.id, "slug": {"$in": slugs}, "rev": rev - 1}
             change: Document = {"$set": {"rev": rev, "state": state}}
