@@ -97,9 +97,6 @@ def _node(
         }
     data |= _file(origin, node) if isinstance(node, Photo) else {"image": _image(origin, picture)}
     if type.endswith("Event"):
-        # All of schema.org's types of events have such names. They don't have the properties of articles.
-        data |= dict.fromkeys(_NOT_OF_EVENTS) | {"startDate": node.date.isoformat() if node.date else None}
-    if type.endswith("Event"):
         data |= dict.fromkeys(_NOT_OF_EVENTS) | {"startDate": node.date}
     data |= metadata.detail.linked_data()
     return {name: value for name, value in data.items() if value not in _EMPTY}
