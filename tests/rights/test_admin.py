@@ -147,7 +147,7 @@ auth/user/<path:object_id>/change/                     a       a
 auth/user/<path:object_id>/                            owema   owema
 auth/user/<id>/password/                               a       a
 auth/user/<id>/invitation/                             -       a
-^(?P<app_label>auth|nodes|marginalia_comments)/$                  owea    owea
+^(?P<app_label>auth|nodes|marginalia_comments)/$                  -       -
 (?P<url>.*)$                                           -       -
 """
 METHODS = ("get", "post")

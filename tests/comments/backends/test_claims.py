@@ -150,7 +150,10 @@ def test_comment_found_stored_is_acknowledged_when_durable(mongo, settings, targ
     found = []
 
     def waits():
-        return [event.command["writeConcern"]["w"] for event in commands.sent if event.command_name == "update"]
+        writes = [event.command for event in commands.sent if event.command_name in ("insert", "update")]
+        return [
+            command["writeConcern"]["w"] for command in writes if command.get("insert") in (None, "comments.catalogue")
+        ]
 
     with commands.recorded():
         backend.post(target, new("same"))
