@@ -69,7 +69,7 @@ def test_flood_leaves_threads_to_readers(rf):
     go, inside = threading.Event(), threading.Semaphore(0)
 
     def answer(environ, start_response):
-        if environ["REQUEST_METHOD"] == "POST":
+        if is_comment(environ["REQUEST_METHOD"], environ["PATH_INFO"]):
             inside.release()
             go.wait(30)
         start_response("200 OK", [])
