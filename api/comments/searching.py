@@ -53,10 +53,10 @@ def search(
     if cursor and before is None:
         raise Problem("invalid", errors=[("query.cursor", "This cursor is not valid for this list.")])
     with searches.time_limit():
-        found = searches.find(form.selection(), form.states, limit=limit + 1, before=before)
+        matches = searches.find(form.selection(), form.states, limit=limit + 1, before=before)
     return responses.page_response(
         request,
-        found,
+        matches,
         limit,
         cursor=searches.cursor,
         serialize=lambda shown: list(map(presenting.serialize_found, searches.with_texts(shown))),
