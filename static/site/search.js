@@ -9,6 +9,7 @@ const MIN_LETTERS = 3;
 function setUp(input) {
   const list = /** @type {HTMLElement} */ (input.parentElement?.querySelector(".suggestions"));
   let timer = 0;
+  let asked = 0;
   let chosen = -1;
 
   input.setAttribute("role", "combobox");
@@ -17,10 +18,16 @@ function setUp(input) {
   input.setAttribute("aria-expanded", "false");
   list.setAttribute("role", "listbox");
 
+  const dropPending = () => {
+    asked += 1;
+    clearTimeout(timer);
+  };
   const show = (isShown) => {
     list.hidden = !isShown;
     input.setAttribute("aria-expanded", String(isShown));
-    if (!isShown) choose(-1);
+    if (isShown) return;
+    dropPending();
+    choose(-1);
   };
   /** Mark an option as chosen. -1 stands for the typed text. */
   const choose = (number) => {
@@ -32,19 +39,21 @@ function setUp(input) {
     else input.setAttribute("aria-activedescendant", list.children[number].id);
   };
   const suggest = async () => {
+    const number = asked;
     const typed = input.value.trim();
     // A single character of a script without spaces can be a word.
     const isLongEnough = typed.length >= MIN_LETTERS || /[\u0e00-\u0eff\u3040-\u9fff]/.test(typed);
     const query = new URLSearchParams({ q: typed });
     const answer = isLongEnough ? await fetch(`${input.dataset.suggestions}?${query}`).catch(() => null) : null;
     const found = answer?.ok ? (await answer.json()).suggestions : [];
-    if (input.value.trim() !== typed || document.activeElement !== input) return;
+    if (number !== asked) return;
     list.replaceChildren(...found.map((each, number) => makeOption(each, `${list.id}-${number}`)));
     show(found.length > 0);
   };
 
   input.addEventListener("input", () => {
-    clearTimeout(timer);
+    dropPending();
+    choose(-1);
     timer = setTimeout(suggest, WAIT);
   });
   input.addEventListener("keydown", (event) => {
@@ -57,6 +66,8 @@ function setUp(input) {
       location.assign(/** @type {HTMLElement} */ (list.children[chosen]).dataset.url ?? "");
     } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && count) {
       event.preventDefault();
+      // Whoever moves in the list chooses from what is shown.
+      dropPending();
       const step = event.key === "ArrowDown" ? 1 : -1;
       // The typed text comes before the first option.
       choose(((chosen + 1 + step + count + 1) % (count + 1)) - 1);

@@ -5,6 +5,7 @@ from playwright.sync_api import Page, expect
 
 from cms.testing.build import node
 from marginalia.mongo.connection import database
+from tests.browser.late import LateResponse
 from tests.browser.people import PHONE
 from tests.support.nodes.content import Cookbook, Recipe, registered
 from tests.support.nodes.photo_build import gallery, upload
@@ -61,6 +62,27 @@ def test_enter_ignores_stale_suggestions(ann):
     ann.locator("#link-target").evaluate(ENTERED, "our fees")
     expect(ann.locator("#link-dialog")).to_be_hidden()
     expect(ann.locator("#id_text")).to_have_value(f"[words](node:{fees})")
+
+
+@pytest.mark.slow
+def test_late_response_leaves_the_highlighted_page(ann):
+    ids = {title: node(slug=title.lower(), title=f"Our {title}") for title in ("Fees", "Forms", "Food")}
+    write(ann, node(slug="page", text=""))
+    ann.keyboard.type("[words](/before)")
+    ann.keyboard.press("ArrowLeft")
+    ann.get_by_role("button", name="Link").click()
+    late = LateResponse(ann, "**/*q=our")
+    ann.locator("#link-target").fill("ou")
+    options = ann.locator("#link-dialog [role=option]")
+    expect(options).to_have_count(3)
+    late.type_key("r")
+    ann.keyboard.press("ArrowDown")
+    ann.keyboard.press("ArrowDown")
+    title = options.nth(1).locator("strong").text_content()
+    late.arrive()
+    expect(options.nth(1)).to_have_attribute("aria-selected", "true")
+    ann.keyboard.press("Enter")
+    expect(ann.locator("#id_text")).to_have_value(f"[words](node:{ids[title.removeprefix('Our ')]})")
 
 
 @pytest.mark.slow

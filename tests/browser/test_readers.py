@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from cms.testing.build import node
+from tests.browser.late import LateResponse
 from tests.browser.people import PASSWORD
 
 LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
@@ -149,6 +150,23 @@ def test_search_opens_with_a_key_and_suggests_pages(page, site):
     page.wait_for_url("**/search?q=start")
     expect(page.locator("main input[type=search]")).to_be_focused()
     expect(page.locator("main mark, main h2 a").first).to_be_visible()
+
+
+def test_late_response_leaves_the_highlighted_suggestion(page, site):
+    page.goto("/news/p3")
+    late = LateResponse(page, "**/*?q=star")
+    page.get_by_role("link", name="Search").click()
+    page.get_by_role("combobox", name="Search for").press_sequentially("sta")
+    option = page.get_by_role("option", name="Start here")
+    expect(option).to_be_visible()
+    late.type_key("r")
+    page.keyboard.press("ArrowDown")
+    late.arrive()
+    expect(option).to_have_attribute("aria-selected", "true")
+    page.keyboard.type("t")
+    expect(option).to_have_attribute("aria-selected", "false")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search?q=start")
 
 
 @pytest.mark.parametrize(

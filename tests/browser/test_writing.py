@@ -12,6 +12,7 @@ from marginalia.markup import markdown
 from nodes.models import Node
 from nodes.selectors import editable_nodes
 from tests.browser.giving import PASTE
+from tests.browser.late import LateResponse
 from tests.browser.people import DESKTOP, PHONE, VIEW, write
 from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import gallery, upload
@@ -241,6 +242,23 @@ def test_tags_are_completed_by_keyboard_and_mouse(ann):
     ann.click("[name=_continue]")
     expect(ann.locator(".messagelist")).to_contain_text("Updated.")
     assert sorted(stored(node_id)["tags"]) == ["design", "new", "realism"]
+
+
+def test_late_response_leaves_the_highlighted_tag(ann):
+    node(slug="other", tags=("reading", "realism", "realty"))
+    ann.goto(change(node(tags=("design",))))
+    tags = ann.get_by_role("combobox", name="Tags")
+    late = LateResponse(ann, "**/tags/?q=rea")
+    tags.press("End")
+    tags.press_sequentially(", re")
+    expect(ann.locator(".tag-list [role=option]")).to_have_count(3)
+    late.type_key("a")
+    tags.press("ArrowDown")
+    tags.press("ArrowDown")
+    late.arrive()
+    expect(ann.locator(".tag-list [aria-selected=true]")).to_have_text("realism")
+    tags.press("Enter")
+    expect(tags).to_have_value("design, realism, ")
 
 
 def test_html_text_keeps_its_textarea(ann):

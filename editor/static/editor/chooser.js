@@ -103,10 +103,13 @@ function enhance(input) {
     choices = newChoices;
     box.fill(choices.map(described), input.value.trim() && choices.length ? 0 : -1);
   };
-  const close = () => {
+  const dropPending = () => {
     asked += 1;
     clearTimeout(timer);
     isPending = isWanted = false;
+  };
+  const close = () => {
+    dropPending();
     status.textContent = "";
     fill([]);
   };
@@ -151,9 +154,8 @@ function enhance(input) {
   };
   /** @param {number} wait */
   const begin = (wait) => {
-    clearTimeout(timer);
     // Any pending response belongs to text that was typed earlier.
-    asked += 1;
+    dropPending();
     isPending = true;
     box.mark(-1);
     timer = setTimeout(look, wait);
@@ -181,6 +183,8 @@ function enhance(input) {
   });
   input.addEventListener("keydown", (event) => {
     const isEnter = event.key === "Enter" && !event.isComposing;
+    // Whoever moves in the list chooses from what is shown.
+    if (event.key.startsWith("Arrow") && box.isOpen) dropPending();
     if (event.key === "ArrowDown" && !box.isOpen && !isPending) begin(0);
     else if (event.key === "ArrowDown" && box.last >= 0) box.markNext();
     else if (event.key === "ArrowUp" && box.last >= 0) box.markPrevious();

@@ -23,9 +23,12 @@ function complete(input, source) {
     const comma = input.value.indexOf(",", input.selectionStart ?? 0);
     return { start, end: comma < 0 ? input.value.length : comma };
   };
-  const close = () => {
+  const dropPending = () => {
     asked += 1;
     clearTimeout(timer);
+  };
+  const close = () => {
+    dropPending();
     box.fill([]);
   };
   /** @param {number} index */
@@ -62,7 +65,8 @@ function complete(input, source) {
   frame.append(input, box.list);
 
   input.addEventListener("input", () => {
-    clearTimeout(timer);
+    dropPending();
+    box.mark(-1);
     timer = setTimeout(show, WAIT);
   });
   input.addEventListener("blur", close);
@@ -71,6 +75,8 @@ function complete(input, source) {
       if (event.key === "ArrowDown" && !event.altKey) show();
       return;
     }
+    // Whoever moves in the list chooses from what is shown.
+    if (event.key.startsWith("Arrow")) dropPending();
     if (event.key === "ArrowDown") box.markNext();
     else if (event.key === "ArrowUp") box.markPrevious();
     else if (event.key === "Enter" && box.at >= 0) take(box.at);
