@@ -1,6 +1,7 @@
 """Fixtures for all tests. Every test runs on a real, temporary mongod, in a database whose name begins with test_."""
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -72,6 +73,18 @@ def moderator(mongo) -> User:
     user = User.objects.create_user("mona", "mona@example.org", "secret", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename="can_moderate"))
     return user
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases of a test as slow if they come after the number of cases given by its mark `slow_after`."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        if mark := item.get_closest_marker("slow_after"):
+            test = item.nodeid.partition("[")[0]
+            cases[test] += 1
+            if cases[test] > mark.args[0]:
+                item.add_marker("slow")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -284,6 +284,7 @@ def test_saved_draft_keeps_pages_cached(begun, monkeypatch):
     assert site_version() != before
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("act", ["unpublish", "expire", "hide", "trash", "delete"])
 def test_readers_are_notified_of_hidden_and_deleted_nodes(begun, act):
     dark = build.node("blog", "dark", published=None)

@@ -63,6 +63,7 @@ def check_clicks(page):
         page.keyboard.press("Control+z")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("width", [1440, 1920])
 def test_click_in_the_preview_moves_the_caret(browsing, account, width):
     ann = browsing(account("ann"), viewport={"width": width, "height": 900})
@@ -71,6 +72,7 @@ def test_click_in_the_preview_moves_the_caret(browsing, account, width):
     check_clicks(ann)
 
 
+@pytest.mark.slow
 def test_click_works_after_toggling_the_preview(browsing, account):
     ann = browsing(account("ann"))
     ann.goto(f"/admin/nodes/node/{node(text=long_text())}/change/")

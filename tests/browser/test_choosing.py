@@ -194,6 +194,7 @@ def test_fields_and_inserts_are_filled_by_title(browsing, account):
         ann.close()
 
 
+@pytest.mark.slow
 def test_form_of_a_redirect_shows_all_suggestions(ann):
     for number in range(3):
         node(slug=f"lake-{number}", title=f"Lake {number}")

@@ -57,6 +57,7 @@ def test_gallery_of_ten_photos_takes_four_clicks(ann):
     assert person.rows()[-1] == "| **All** | **4** | **0** |"
 
 
+@pytest.mark.slow
 def test_photos_are_chosen_and_ordered_by_keyboard(ann):
     refs = add_photos(4)
     open_text(ann, "Before.")
@@ -79,6 +80,7 @@ def test_photos_are_chosen_and_ordered_by_keyboard(ann):
     expect(ann.locator("#id_text")).to_have_value(f"Before.\n\n![x]({refs[2]})\n\n![x]({refs[0]})\n\n")
 
 
+@pytest.mark.slow
 def test_photos_in_the_tray_are_dragged(ann):
     refs = add_photos(3)
     open_text(ann)
@@ -92,6 +94,7 @@ def test_photos_in_the_tray_are_dragged(ann):
     expect(ann.locator("#id_text")).to_have_value(f"::gallery{{photos={refs[2]},{refs[0]},{refs[1]}}}\n\n")
 
 
+@pytest.mark.slow
 def test_uploaded_photos_are_added_to_the_chosen_photos(ann):
     [old] = add_photos(1)
     open_text(ann)
@@ -112,6 +115,7 @@ def test_uploaded_photos_are_added_to_the_chosen_photos(ann):
     )
 
 
+@pytest.mark.slow
 def test_gallery_and_search_limit_the_photos(ann):
     add_photos(2)
     add_photos(1, gallery("boats", title="Boats"))
@@ -127,6 +131,7 @@ def test_gallery_and_search_limit_the_photos(ann):
     expect(chooser(ann)).to_contain_text("Chosen photos: 1")
 
 
+@pytest.mark.slow
 def test_field_with_photos_shows_and_changes_them(ann):
     refs = add_photos(3)
     ann.goto(f"/admin/nodes/node/{node(text=f'::gallery{{photos={refs[2]}}}')}/change/")

@@ -53,6 +53,7 @@ def open_form(page: Page) -> None:
     expect(page.locator("form.comment-form")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_pasted_comment_that_is_too_long_is_refused(browsing, target):
     page = browsing()
     page.expected.append("422")
@@ -81,6 +82,7 @@ def test_comments_follow_their_own_text_direction(browsing, target):
         expect(page.get_by_label(label, exact=True)).to_have_css("direction", "rtl")
 
 
+@pytest.mark.slow_after(1)
 def test_comment_is_written_previewed_and_posted(reader, target):
     open_form(reader)
     write(reader, "I *agree*")
@@ -92,6 +94,7 @@ def test_comment_is_written_previewed_and_posted(reader, target):
     assert selectors.count(target) == 1
 
 
+@pytest.mark.slow_after(1)
 def test_reply_is_shown_below_its_parent(reader, target):
     parent = say(target, "What do you say?", "a")
     say(target, "Another", "b")
@@ -108,6 +111,7 @@ def test_reply_is_shown_below_its_parent(reader, target):
     ]
 
 
+@pytest.mark.slow_after(1)
 def test_form_is_reached_from_the_top_of_the_discussion(reader, target):
     for n in range(5):
         say(target, "A line.\n\n" * 12, f"t{n}")
@@ -193,6 +197,7 @@ def test_held_reply_is_shown_below_its_parent(browsing, target, rules):
     expect(phone.locator(".comment-mine")).to_be_in_viewport()
 
 
+@pytest.mark.slow
 def test_guests_are_remembered_only_if_they_choose_so(browsing, target):
     page = browsing()
     open_form(page)
@@ -237,6 +242,7 @@ def test_notification_without_an_email_address_is_reported_at_once(page, target)
     expect(message).to_be_hidden()
 
 
+@pytest.mark.slow_after(1)
 def test_refused_comment_keeps_its_text(reader, target):
     open_form(reader)
     write(reader, "A long text, typed with love")
@@ -250,6 +256,7 @@ def test_refused_comment_keeps_its_text(reader, target):
     expect(reader.locator(".comment:target")).to_contain_text("typed with love")
 
 
+@pytest.mark.slow_after(1)
 def test_form_sent_twice_posts_once(reader, target):
     open_form(reader)
     write(reader, "Only once")
@@ -276,6 +283,7 @@ def refused(reader, target, monkeypatch) -> Page:
     return reader
 
 
+@pytest.mark.slow_after(1)
 def test_refused_comment_is_sent_again_with_its_text(refused, target):
     if refused.runs_scripts:
         refused.clock.fast_forward(2_000 * RETRY_AFTER)
@@ -285,6 +293,7 @@ def test_refused_comment_is_sent_again_with_its_text(refused, target):
     assert selectors.count(target) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", [True], ids=["with script"], indirect=True)
 def test_refused_comment_that_is_being_changed_waits_for_its_author(refused, target):
     refused.get_by_label("Text").fill("A better text")
@@ -349,6 +358,7 @@ def test_leaving_an_unposted_reply_asks_first(page, target):
     assert asked == ["Your reply hasn't been posted. Leave this page?"] * 2
 
 
+@pytest.mark.slow
 @SELDOM_WITHOUT
 def test_own_comment_is_edited_only_within_the_time_limit(reader, target, rules):
     open_form(reader)
@@ -388,6 +398,7 @@ def test_own_comment_is_deleted_after_confirmation(reader, target):
     assert selectors.count(target) == 0
 
 
+@pytest.mark.slow
 @SELDOM_WITHOUT
 def test_pages_and_orders_load_in_place(reader, target):
     for n in range(60):
@@ -446,6 +457,7 @@ def test_held_comment_is_shown_to_its_author_as_waiting(reader, target, rules, b
     assert selectors.held() == ()
 
 
+@pytest.mark.slow_after(1)
 def test_closed_discussion_offers_no_form(reader, target):
     say(target, "The last word", "a")
     services.close(target)
@@ -489,6 +501,7 @@ def test_permalink_opens_a_comment_in_a_thread_of_2000(reader, target):
     expect(shown).to_be_in_viewport()
 
 
+@pytest.mark.slow
 def test_comment_is_liked_by_keyboard_and_the_like_taken_back(browsing, target, rules):
     rules(LIKES=True)
     comment = say(target, "Good", "a")
@@ -520,6 +533,7 @@ def test_refused_like_shows_the_reason_at_the_comment(browsing, target, rules):
     expect(page.locator(".comment-likes")).to_have_text("")
 
 
+@pytest.mark.slow
 def test_comment_is_liked_without_a_script(browsing, target, rules):
     rules(LIKES=True)
     comment = say(target, "Good", "a")

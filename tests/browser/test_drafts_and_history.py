@@ -74,6 +74,7 @@ def test_history_shows_differences_and_restores_a_version(browsing, account):
     expect(saves).to_have_count(3)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("scripts", [True, False])
 def test_any_two_versions_are_compared_by_keyboard(browsing, account, scripts):
     ann, node_id = browsing(account("ann"), java_script_enabled=scripts), node(title="First")

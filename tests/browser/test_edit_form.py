@@ -90,6 +90,7 @@ def test_future_date_turns_publish_into_schedule(ann):
     assert stored(node_id)["published"].date() == ahead.date()
 
 
+@pytest.mark.slow
 def test_incomplete_date_is_not_submitted(ann):
     """Browsers send an empty value for an incomplete date."""
     node_id = node(title="Live")

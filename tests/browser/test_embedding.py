@@ -107,6 +107,7 @@ def test_page_that_requires_trusted_types_shows_comments(browsing, other):
     expect(page.locator(".comment em")).to_have_text("agree")
 
 
+@pytest.mark.slow
 def test_page_that_loads_the_script_twice_has_one_working_discussion(browsing, other):
     page = browsing()
     page.goto(f"{other.url}/posts/7/")
@@ -146,6 +147,7 @@ def test_refused_comment_keeps_its_text(browsing, other):
     assert stored() == ["Typed with love"]
 
 
+@pytest.mark.slow
 def test_permalink_leads_to_the_comment(browsing, other, server, rules):
     rules(PAGE_SIZE=5)
     page = browsing()
@@ -218,6 +220,7 @@ def test_moderator_signed_on_by_the_other_site_approves_and_deletes(browsing, ot
     expect(expired.get_by_label("Name")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_removed_comment_is_shown_above_its_replies(browsing, other, rules):
     rules(MODE="open")
     other.attributes = f' token="{token(sub="7", name="Mona", moderator=True)}"'
@@ -235,6 +238,7 @@ def test_removed_comment_is_shown_above_its_replies(browsing, other, rules):
     expect(page.locator(".removed", has_text="This comment was removed.")).to_contain_text("The answer")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("direction", ["ltr", "rtl"])
 def test_discussion_is_accessible(browsing, other, axe, direction):
     other.direction = direction
@@ -253,6 +257,7 @@ def test_discussion_is_accessible(browsing, other, axe, direction):
         assert page.evaluate(RUN) == []
 
 
+@pytest.mark.slow
 def test_guest_likes_a_comment_and_takes_it_back(browsing, other, rules):
     rules(LIKES=True)
     page = browsing()

@@ -86,6 +86,7 @@ def check_discussion(browsing, url: str, axe: str, expected: list[str]) -> None:
     expect(plain.get_by_text("I agree")).to_be_visible()
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_snippet_embeds_the_discussion(browsing, other, server, axe, heading):
     url = f"{other.url}{PATH}"
@@ -95,6 +96,7 @@ def test_snippet_embeds_the_discussion(browsing, other, server, axe, heading):
     check_discussion(browsing, url, axe, [])
 
 
+@pytest.mark.slow
 def test_reader_without_javascript_writes_the_first_comment(browsing, other, server):
     url = f"{other.url}{PATH}"
     other.html[PATH] = TEMPLATE.format(url=url, snippet=snippet("Hugo", server, url))
@@ -125,6 +127,7 @@ def mkdocs(other, server, tmp_path) -> Path:
     return tmp_path / "site"
 
 
+@pytest.mark.slow
 def test_mkdocs_builds_pages_with_discussions(browsing, other, mkdocs, axe):
     other.folder = mkdocs
     check_discussion(browsing, f"{other.url}{PATH}", axe, OF_THEME)

@@ -1,5 +1,6 @@
 """Files in a browser: dropped on the list, replaced, and added to a text with the keyboard."""
 
+import pytest
 from playwright.sync_api import expect
 
 from cms.testing.build import PAST, node
@@ -33,6 +34,7 @@ def test_dropped_files_are_uploaded_and_replaced(browsing, account):
     expect(page.locator("#result_list")).to_contain_text("Live")
 
 
+@pytest.mark.slow
 def test_file_is_added_to_a_text_with_the_keyboard(browsing, account):
     page = browsing(account("ann"))
     file_id = UploadFile(user=System("Ann"), gallery_id=None, filename="programme.pdf", fields={"published": PAST})

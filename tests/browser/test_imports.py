@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from marginalia.testing import run_tasks
@@ -9,6 +10,7 @@ from nodes.collections import NODES
 from tests.support import wxr
 
 
+@pytest.mark.slow
 def test_export_is_uploaded_checked_and_imported(mongo, browsing, account, monkeypatch, settings, tmp_path):
     settings.VAR_DIR = tmp_path
     monkeypatch.setattr("transfer.uploads.PIECE", 400)

@@ -30,6 +30,7 @@ def change(text):
     return f"/admin/nodes/node/{node(text=text)}/change/"
 
 
+@pytest.mark.slow
 def test_insert_is_placed_at_the_cursor(ann):
     ann.goto(change("Before.\n\nAfter."))
     ann.locator(".cm-line").first.click()
@@ -46,6 +47,7 @@ def test_insert_is_placed_at_the_cursor(ann):
     )
 
 
+@pytest.mark.slow
 def test_next_typed_text_is_inside_an_empty_note_or_table(ann):
     ann.goto(change("Before.\n\nAfter."))
     text = ann.locator("#id_text")
@@ -62,6 +64,7 @@ def test_next_typed_text_is_inside_an_empty_note_or_table(ann):
     expect(text).to_have_value(f"Before.\n\n:::note\nMind the gap.\n:::\n\nAfter.\n\n{table}")
 
 
+@pytest.mark.slow
 def test_insert_keeps_the_selected_text(ann):
     ann.goto(change("Before.\n\nAfter."))
     ann.locator(".cm-line").first.click()
@@ -140,6 +143,7 @@ def test_inserts_are_explained_without_scripts(browsing, account):
 FILM = "::embed{url=https://www.youtube.com/watch?v=aqz-KE-bpKQ title=Film}"
 
 
+@pytest.mark.slow
 def test_player_loads_nothing_before_a_click(browsing):
     node(slug="film", text=FILM)
     page, fetched = browsing(), []

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from django.contrib.auth import get_user_model
 from playwright.sync_api import Page, expect
 
@@ -18,6 +19,7 @@ def press_until_focused(page: Page, label: str) -> None:
     expect(wanted).to_be_focused()
 
 
+@pytest.mark.slow
 def test_person_is_invited_and_signs_the_first_post_by_keyboard(browsing, account, settings):
     settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
     root = browsing(account("root"))
@@ -65,6 +67,7 @@ def test_author_is_invited_in_four_steps(browsing, account):
     expect(row).to_contain_text("Invited")
 
 
+@pytest.mark.slow
 def test_enter_saves_the_account_and_the_button_creates_a_new_link(browsing, account, settings):
     settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
     ada = get_user_model().objects.create_user("ada@example.org", "ada@example.org", is_staff=True)

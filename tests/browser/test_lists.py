@@ -160,6 +160,7 @@ class Gig(Page):
 
 
 # On a phone, the state is shown below the title.
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("viewport", "shown"),
     [
@@ -181,6 +182,7 @@ def test_list_with_own_columns_fits(browsing, account, viewport, shown):
         assert results.evaluate("element => element.scrollWidth <= element.clientWidth")
 
 
+@pytest.mark.slow
 def test_filters_are_saved_under_a_name_and_used_again(browsing, account):
     ann = browsing(account("ann"))
     node(slug="draft", title="A draft", published=None)

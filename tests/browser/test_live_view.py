@@ -31,6 +31,7 @@ def line(page: Page, number: int):
     return page.locator(".cm-line").nth(number)
 
 
+@pytest.mark.slow
 def test_markup_is_shown_only_at_the_caret(ann):
     opened(ann, "## Heading\n\nSome **bold** and `code` words.\n\n- item\n\n> quoted")
     expect(line(ann, 0)).to_have_text("Heading")
@@ -47,6 +48,7 @@ def test_markup_is_shown_only_at_the_caret(ann):
     expect(ann.locator("#id_text")).to_have_value(re.compile(r"^## Heading two\n\nSome \*\*bold"))
 
 
+@pytest.mark.slow
 def test_link_and_photo_are_shown_with_their_targets(ann):
     fees = node(slug="fees", title="Our fees")
     lake = upload(gallery(), pictures.jpeg(1), "1.jpg", fields={"title": "Lake", "published": PAST})
@@ -66,6 +68,7 @@ def test_link_and_photo_are_shown_with_their_targets(ann):
     assert stored(node_id)["detail"]["text"] == text
 
 
+@pytest.mark.slow
 def test_insert_is_a_card_that_opens_its_form(ann):
     opened(ann, '::button{link=/about text="Read more"}\n\n:::note\nMind the gap.\n:::')
     card = ann.get_by_role("button", name=re.compile("^Button"))
@@ -81,6 +84,7 @@ def test_insert_is_a_card_that_opens_its_form(ann):
     expect(ann.locator("#id_text")).to_have_value(re.compile("Read more"))
 
 
+@pytest.mark.slow
 def test_plain_markdown_is_shown_on_request_and_remembered(ann):
     opened(ann, "Some **bold** words.")
     expect(line(ann, 0)).to_have_text("Some bold words.")
@@ -91,6 +95,7 @@ def test_plain_markdown_is_shown_on_request_and_remembered(ann):
     expect(ann.get_by_role("button", name="Show Markdown")).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.slow
 def test_block_menu_and_bubble_format_the_text(ann):
     opened(ann, "")
     text = ann.locator("#id_text")
@@ -116,6 +121,7 @@ def test_block_menu_and_bubble_format_the_text(ann):
     expect(text).to_have_value(re.compile(r":::note\nMind the gap\.\n:::"))
 
 
+@pytest.mark.slow
 def test_long_text_is_saved_as_soon_as_it_is_typed(ann):
     """The textarea of a long text lags behind the editor."""
     node_id = opened(ann, "Some words. " * 10_000)
@@ -126,6 +132,7 @@ def test_long_text_is_saved_as_soon_as_it_is_typed(ann):
     assert stored(node_id)["detail"]["text"] == "First! " + "Some words. " * 10_000
 
 
+@pytest.mark.slow
 def test_markup_that_spans_lines_stays_visible(ann):
     text = '[words](/about\n"title") and ![alt](/x\n"caption") and [two\nlines](/about)\n\nLast line.'
     opened(ann, text)
@@ -136,6 +143,7 @@ def test_markup_that_spans_lines_stays_visible(ann):
     expect(ann.locator("#id_text")).to_have_value(f"{text}!")
 
 
+@pytest.mark.slow
 def test_footnote_opens_beside_its_mark(ann):
     opened(ann, "Words[^1] and[^2]\n\n[^1]: The first note.")
     ann.locator(".md-footnote").first.click()
@@ -155,6 +163,7 @@ def compose(page: Page, text: str) -> None:
     session.send("Input.insertText", {"text": text})
 
 
+@pytest.mark.slow
 def test_composed_text_is_inserted_once(ann):
     opened(ann, "# 标题\n\n**粗** 字")
     ann.locator(".cm-line").nth(2).click()
@@ -166,6 +175,7 @@ def test_composed_text_is_inserted_once(ann):
     expect(ann.locator("#id_text")).to_have_value("# 标题\n\n**体粗** 字你好世界")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("viewport", [{"width": 1440, "height": 900}, PHONE], ids=["wide", "phone"])
 def test_text_has_a_name_and_fits_the_screen(browsing, account, viewport):
     page = browsing(account("ann"), viewport=viewport)

@@ -76,6 +76,7 @@ def test_queue_of_200_is_moderated_without_scripts(browsing, account, target):
     expect(page.get_by_text("No comments are pending")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_key_after_a_skipped_comment_decides_the_next_one(browsing, account, target):
     held = [services.hold(target, author=CommentAuthor("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
     page = browsing(account("mona", groups=[]))
@@ -121,6 +122,7 @@ def test_moderator_decides_by_keyboard_and_undoes(browsing, account, target):
     assert selectors.count(target) == 2
 
 
+@pytest.mark.slow
 def test_spam_wave_is_hidden_and_undone_from_the_queue(browsing, account, target):
     """A moderator clears similar comments, published and pending, and keeps the honest ones among them."""
     spam = "Win one million dollars in our shiny casino, number {}, at http://casino.example/{}"
@@ -216,6 +218,7 @@ def test_spam_wave_of_500_is_cleared_with_seven_clicks_and_undone_with_four(brow
     assert mona.counts == {"clear": [7, 0], "undo": [4, 0]}
 
 
+@pytest.mark.slow
 def test_ban_is_previewed_before_it_hides_comments(browsing, account, target):
     for n in range(3):
         services.post(target, author=CommentAuthor("A"), source=f"{n} http://www.casino.example", token=f"s{n}")
@@ -232,6 +235,7 @@ def test_ban_is_previewed_before_it_hides_comments(browsing, account, target):
     assert selectors.count(target) == 0
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without script"])
 @pytest.mark.parametrize("name", ["Hide", "Spam"])
 def test_hidden_comment_is_restored_in_its_place(browsing, account, target, has_script, name):

@@ -18,6 +18,7 @@ def blank(chromium):
     page.close()
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("profile", ["article", "comment"])
 def test_stored_payloads_never_run(blank, profile):
     pieces = [f"<div>{shown(way(payload, profile))}</div>" for payload in ALL for way in (clean, render)]

@@ -33,6 +33,7 @@ def open_text(page: Page, text: str) -> Locator:
     return box
 
 
+@pytest.mark.slow
 def test_width_and_alignment_are_one_click_each_and_change_nothing_else(ann, lake):
     around = f"Before  *it*\n\n%s\n\n![](other.png)\n\nAfter\\\n![Mist]({lake}) inline"
     box = open_text(ann, around % f'![A \\[lake\\]]({lake} "At \\"dawn\\"")')
@@ -54,6 +55,7 @@ def test_width_and_alignment_are_one_click_each_and_change_nothing_else(ann, lak
     expect(text).to_have_value(around % f'![A \\[lake\\]]({lake} "At \\"dawn\\"")')
 
 
+@pytest.mark.slow
 def test_form_changes_caption_and_alternative_text(ann, lake):
     box = open_text(ann, f"![]({lake})\n\nText")
     text = ann.locator("#id_text")
@@ -82,6 +84,7 @@ def test_form_changes_caption_and_alternative_text(ann, lake):
     expect(figure).to_contain_text("Alternative text: A [lake]")
 
 
+@pytest.mark.slow
 def test_box_is_reached_with_the_tab_key(ann, lake):
     box = open_text(ann, f"![Mist]({lake})\n\nText")
     ann.keyboard.press("Tab")
@@ -92,6 +95,7 @@ def test_box_is_reached_with_the_tab_key(ann, lake):
     expect(ann.locator(".cm-content")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_click_on_a_photo_beside_the_preview_finds_its_line(browsing, account, lake):
     """At first, the text is shorter than the preview. The photo is loaded later."""
     ann = browsing(account("ann"), viewport={"width": 1440, "height": 900})
@@ -103,6 +107,7 @@ def test_click_on_a_photo_beside_the_preview_finds_its_line(browsing, account, l
     expect(ann.locator("#id_text")).to_have_value(f"Before.\n\n![Mist]({lake})\n\nAfter. End")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("text", ["- ![a](%s)", "> ![a](%s)", "Words ![a](%s)", "[![a](%s)](/x)"])
 def test_photos_inside_other_text_have_no_box(ann, lake, text):
     ann.goto(f"/admin/nodes/node/{node(text=text % lake)}/change/")
@@ -126,6 +131,7 @@ BOXES = """() => Object.fromEntries([...document.querySelectorAll(".insert-photo
 }))"""
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("width", [390, 768, 1440])
 def test_readers_see_each_layout_within_the_window(browsing, lake, width):
     text = "\n\n".join(f"::photo{{photo={lake} caption=Dawn {layout}}}\n\n{WORDS}" for layout in LAYOUTS)

@@ -15,6 +15,7 @@ from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import document, gallery, upload
 
 
+@pytest.mark.slow
 def test_dropped_files_are_uploaded_with_a_result_each(browsing, account):
     page = browsing(account("ann"))
     page.expected.append("422")
@@ -215,6 +216,7 @@ def test_photo_is_edited_and_its_focal_point_clicked(browsing, account):
     assert [round(part, 1) for part in detail["focal"]] in ([0.2, 0.7], [0.2, 0.8], [0.3, 0.8], [0.3, 0.7])
 
 
+@pytest.mark.slow
 def test_replacing_a_file_keeps_a_typed_focal_point(browsing, account):
     page = browsing(account("ann"))
     photo_id = upload(gallery(), pictures.jpeg(1), fields={"detail.focal": [0.5, 0.5]})
@@ -336,6 +338,7 @@ SWIPE = """([from, to]) => {
 }"""
 
 
+@pytest.mark.slow
 def test_readers_browse_photos_by_swiping(browsing):
     lakes("one", "two")
     page = browsing(viewport=PHONE, has_touch=True, is_mobile=True)
@@ -347,6 +350,7 @@ def test_readers_browse_photos_by_swiping(browsing):
     page.wait_for_url("**/lakes/two")
 
 
+@pytest.mark.slow
 def test_other_photos_are_beside_the_photo(browsing):
     lakes("one", "two", "three")
     page = browsing(viewport=DESKTOP)

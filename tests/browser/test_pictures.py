@@ -57,6 +57,7 @@ def test_picture_of_a_page_is_chosen_uploaded_and_removed(ann):
     assert made["seo_title"] == "For <i>search</i>"
 
 
+@pytest.mark.slow
 def test_enter_in_an_alternative_text_goes_to_the_next_one_and_inserts(ann):
     gallery("pictures")
     opened(ann, node(text=""))

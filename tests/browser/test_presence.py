@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from cms.testing.build import node
@@ -13,6 +14,7 @@ HIDDEN = """isHidden => {
 }"""
 
 
+@pytest.mark.slow
 def test_other_editor_appears_while_typing_and_disappears_after_closing(browsing, account):
     ann, bob = browsing(account("ann")), browsing(account("bob"))
     text = "Start.\n\n## What the numbers say\n\nMore books.\n\n## Outlook\n\nBetter."

@@ -66,6 +66,7 @@ def test_no_page_is_wider_than_its_window(page, site):
             assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{address} at {width}"
 
 
+@pytest.mark.slow
 def test_reader_finds_a_post_and_its_neighbours(browsing, site):
     page = browsing(java_script_enabled=False)
     page.goto("/")
@@ -79,6 +80,7 @@ def test_reader_finds_a_post_and_its_neighbours(browsing, site):
     expect(page.get_by_role("heading", level=1)).to_have_text("Tagged “t”")
 
 
+@pytest.mark.slow
 def test_search_finds_a_post(browsing, site):
     page = browsing(java_script_enabled=False)
     page.goto("/")
@@ -89,6 +91,7 @@ def test_search_finds_a_post(browsing, site):
     expect(page.locator("mark").first).to_have_text("荒唐")
 
 
+@pytest.mark.slow
 def test_first_tab_skips_the_menu(page, site):
     page.goto("/news")
     page.keyboard.press("Tab")
@@ -99,6 +102,7 @@ def test_first_tab_skips_the_menu(page, site):
     expect(page.locator("main")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_every_link_and_button_shows_its_focus(page, site):
     page.goto("/news/p3")
     for _ in range(30):
@@ -109,6 +113,7 @@ def test_every_link_and_button_shows_its_focus(page, site):
         assert style != "none"
 
 
+@pytest.mark.slow
 def test_edit_link_opens_the_form_of_the_page(browsing, account, site):
     editor = browsing(account("ed"))
     editor.goto("/guide/start")

@@ -23,6 +23,7 @@ def two(browsing, account):
     return browsing(account("ann")), browsing(account("bob"))
 
 
+@pytest.mark.slow
 def test_warning_before_publishing_leads_to_its_place_in_the_text(browsing, account):
     ann, node_id = browsing(account("ann")), node(published=None)
     ann.goto(change(node_id))
@@ -84,6 +85,7 @@ def test_conflict_in_one_paragraph_is_decided_by_the_editor(browsing, account, s
     assert stored(node_id)["detail"]["text"].startswith("The cat and the dog slept")
 
 
+@pytest.mark.slow
 def test_three_conflicting_paragraphs_are_decided_one_by_one(two, mongo):
     """Two people with autosave in one page. Nothing that either of them typed is lost."""
     ann, bob = two
@@ -172,6 +174,7 @@ def test_slug_clash_offers_a_free_slug(browsing, account):
     expect(ann.locator("#id_slug")).to_have_value("news-2")
 
 
+@pytest.mark.slow
 def test_offline_text_is_kept_in_the_browser_until_saved(browsing, account):
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.expected.append("ERR_INTERNET_DISCONNECTED")

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from cms.testing.build import node
@@ -13,6 +14,7 @@ from tests.support.nodes import pictures
 DOCUMENT = Path(__file__).parents[2] / "docs/explanation/comparison.md"
 
 
+@pytest.mark.slow
 def test_common_tasks_take_as_many_steps_as_documented(browsing, account, settings):
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     folder = node("folder", "guide", title="Guide")

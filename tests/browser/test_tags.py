@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from cms.testing.build import node
@@ -27,6 +28,7 @@ def test_tag_is_renamed_by_keyboard(browsing, account, page):
     expect(page.get_by_role("link", name="ink 1")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_redirect_is_added_and_tested_by_keyboard(browsing, account):
     node(slug="harbour", title="The harbour")
     ann = browsing(account("ann"))

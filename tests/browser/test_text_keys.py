@@ -42,6 +42,7 @@ def pressed(page: Page, marked: str, *keys: str) -> str:
     return str(page.evaluate(SHOWN))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -67,12 +68,14 @@ def test_enter_begins_a_paragraph_and_undo_removes_it(ann, before, after):
     assert ann.evaluate(SHOWN) == before
 
 
+@pytest.mark.slow
 def test_enter_in_plain_markdown_and_shift_enter_add_one_line(ann):
     assert pressed(ann, "One‸two", "Shift+Enter") == "One\n‸two"
     ann.get_by_role("button", name="Show Markdown").click()
     assert pressed(ann, "One‸two", "Enter") == "One\n‸two"
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -92,6 +95,7 @@ def test_backspace_joins_paragraphs(ann, before, after):
 TABLE = "| A | B |\n| --- | --- |\n| 1 | 2 |"
 
 
+@pytest.mark.slow
 def test_tab_moves_between_cells_and_adds_a_row(ann):
     assert pressed(ann, f"‸{TABLE}", "Tab") == TABLE.replace("B", "‸B‸")
     ann.keyboard.press("Tab")
@@ -111,6 +115,7 @@ def test_tab_moves_between_cells_and_adds_a_row(ann):
     assert pressed(ann, "> | A |\n> | - |\n> | a\\|b‸ |", "Tab") == "> | A |\n> | - |\n> | a\\|b |\n> | ‸ |"
 
 
+@pytest.mark.slow
 def test_escape_and_tab_leave_a_table(ann):
     pressed(ann, f"‸{TABLE}", "Escape", "Tab")
     described = ann.get_by_role("textbox", name="Text", exact=True)
@@ -119,6 +124,7 @@ def test_escape_and_tab_leave_a_table(ann):
     expect(described).to_have_accessible_description(re.compile("To leave the text, press Escape and then Tab"))
 
 
+@pytest.mark.slow
 def test_footnotes_and_dividers_are_inserted(ann):
     ann.evaluate(PLACE, "One[^1]‸ two.\n\n[^1]: First.")
     ann.locator(".editor-toolbar").get_by_role("button", name="Footnote").click()

@@ -22,6 +22,7 @@ def folder(mongo):
     return section
 
 
+@pytest.mark.slow
 def test_sections_are_opened_by_keyboard_and_remembered(browsing, account, folder):
     ann = browsing(account("ann"))
     ann.goto("/admin/nodes/node/")
@@ -54,6 +55,7 @@ def test_sections_are_opened_by_keyboard_and_remembered(browsing, account, folde
     expect(ann).to_have_url(re.compile("/admin/nodes/node/$"))
 
 
+@pytest.mark.slow
 def test_tree_works_without_scripts(browsing, account, folder):
     ann = browsing(account("ann"), java_script_enabled=False)
     ann.goto(TREE)
@@ -100,6 +102,7 @@ def handle(page, title):
     return page.locator(f'summary[aria-label="Move “{title}”"]')
 
 
+@pytest.mark.slow
 def test_pages_are_moved_by_keyboard(browsing, account, book):
     ann = browsing(account("ann"))
     ann.goto(f"{TREE}?open={book}")
@@ -125,6 +128,7 @@ def test_pages_are_moved_by_keyboard(browsing, account, book):
     assert order(book) == "acb"
 
 
+@pytest.mark.slow
 def test_pages_are_dragged(browsing, account, book):
     ann = browsing(account("ann"))
     ann.goto(TREE)
@@ -144,6 +148,7 @@ def test_pages_are_dragged(browsing, account, book):
     assert stored(book)["parent_id"] is None
 
 
+@pytest.mark.slow
 def test_pages_are_dragged_with_a_finger(browsing, account, book):
     ann = browsing(account("ann"), viewport=PHONE, has_touch=True)
     ann.goto(f"{TREE}?open={book}")

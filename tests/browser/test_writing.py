@@ -32,6 +32,7 @@ def ann(browsing, account):
     return browsing(account("ann"))
 
 
+@pytest.mark.slow
 def test_tools_shortcuts_and_word_count_work(ann):
     node_id = node(text="one two")
     ann.goto(change(node_id))
@@ -80,6 +81,7 @@ SELECT = f"""async ([text, from, to]) => {{
 }}"""
 
 
+@pytest.mark.slow
 def test_bold_and_italic_are_rendered_and_toggled_off(ann):
     ann.goto(change(node(text="text")))
     text = ann.locator("#id_text")
@@ -98,6 +100,7 @@ def test_bold_and_italic_are_rendered_and_toggled_off(ann):
             expect(text).to_have_value(re.sub(r"(?<!a)\*+(?!b)", "", bold).replace("\u200a", "").replace("**", mark))
 
 
+@pytest.mark.slow
 def test_tab_key_leaves_the_editor_and_reaches_the_tools(ann):
     ann.goto(change(node(text="text")))
     ann.locator("#id_title").focus()
@@ -112,6 +115,7 @@ def test_tab_key_leaves_the_editor_and_reaches_the_tools(ann):
     expect(ann.locator("#id_text")).to_have_value("text")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_full_screen_keeps_the_tools_above_the_text(browsing, account, screen):
     ann = browsing(account("ann"), viewport=screen)
@@ -149,6 +153,7 @@ def test_side_preview_follows_the_typed_text(ann):
     expect(page.locator("h2")).to_have_text("First")
 
 
+@pytest.mark.slow
 def test_preview_gets_half_of_the_main_column_on_a_wide_screen(browsing, account):
     page = browsing(account("ann"), viewport={"width": 1440, "height": 900})
     page.goto(change(node(text="Text")))
@@ -158,6 +163,7 @@ def test_preview_gets_half_of_the_main_column_on_a_wide_screen(browsing, account
     assert min(widths) > 420
 
 
+@pytest.mark.slow
 def test_toolbar_is_one_row_on_a_phone(browsing, account):
     page = browsing(account("ann"), viewport=PHONE)
     page.goto(change(node(text="Text")))
@@ -191,6 +197,7 @@ def test_preview_is_below_the_text_on_a_phone(browsing, account):
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
+@pytest.mark.slow
 def test_photo_is_searched_and_inserted_at_the_cursor(ann):
     place = gallery()
     lake = upload(
@@ -216,6 +223,7 @@ def test_photo_is_searched_and_inserted_at_the_cursor(ann):
     expect(shown).to_have_js_property("complete", True)
 
 
+@pytest.mark.slow
 def test_tags_are_completed_by_keyboard_and_mouse(ann):
     node(slug="other", tags=("reading", "realism", "type"))
     node_id = node(tags=("design",))
@@ -261,6 +269,7 @@ def test_late_response_leaves_the_highlighted_tag(ann):
     expect(tags).to_have_value("design, realism, ")
 
 
+@pytest.mark.slow
 def test_html_text_keeps_its_textarea(ann):
     node_id = node(text="<p>Old</p>", **{"detail.format": "html"})
     ann.goto(change(node_id))
@@ -331,6 +340,7 @@ def test_writing_uploading_and_moderating_work_without_scripts(browsing, account
 # Pastes words as if they came from another window.
 
 
+@pytest.mark.slow
 def test_pasted_site_url_becomes_a_link_by_id(ann, server):
     target, page = node(slug="target", title="Our [new] fees"), node(slug="page", text="")
     ann.goto(f"/admin/nodes/node/{page}/change/")
@@ -399,6 +409,7 @@ def test_long_text_keeps_the_cursor_in_sight(browsing, account, screen):
     assert ann.evaluate("document.documentElement.scrollWidth") <= screen["width"]
 
 
+@pytest.mark.slow
 def test_bold_ends_where_the_shortcut_is_pressed_again(ann):
     ann.goto(change(node(text="")))
     text = ann.locator("#id_text")
@@ -413,6 +424,7 @@ def test_bold_ends_where_the_shortcut_is_pressed_again(ann):
         expect(text).to_have_value(expected)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("mark", "enters"), [("- ", 2), ("1. ", 2), ("> ", 3)])
 def test_paragraph_after_a_list_or_quote_is_outside_of_it(ann, mark, enters):
     ann.goto(change(node(text="")))
@@ -424,6 +436,7 @@ def test_paragraph_after_a_list_or_quote_is_outside_of_it(ann, mark, enters):
     assert markdown.render(ann.input_value("#id_text")).rstrip().endswith("\n<p>next</p>")
 
 
+@pytest.mark.slow
 def test_tab_key_nests_list_items(ann):
     ann.goto(change(node(text="")))
     text = ann.locator("#id_text")

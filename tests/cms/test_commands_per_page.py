@@ -42,6 +42,7 @@ def site(mongo):
         comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Yes", token=f"{number}" * 16)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("path", COMMANDS)
 def test_page_costs_no_more_than_its_budget_of_commands(site, client, commands, path):
     def counted(**headers: str) -> int:

@@ -41,6 +41,7 @@ def test_exactly_the_existing_findings_are_documented():
     assert named | {"standalone", "unreachable"} == set(table)
 
 
+@pytest.mark.slow
 def test_missing_key_in_production_is_an_error(mongo, settings):
     assert "no-key" not in found()
     assert found(production=True)["no-key"] == ERROR
@@ -48,6 +49,7 @@ def test_missing_key_in_production_is_an_error(mongo, settings):
     assert "no-key" not in found(production=True)
 
 
+@pytest.mark.slow
 def test_local_settings_in_production_are_reported(mongo, settings):
     settings.DATABASES = {"default": {**settings.DATABASES["default"], "HOST": "embedded:var"}}
     levels = found(production=True)

@@ -356,6 +356,7 @@ def test_local_site_needs_no_settings(tmp_path):
     assert (tmp_path / "secret_key").is_file()
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("debug", "size"), [("on", 0), ("off", 64 * 1024 * 1024)])
 def test_debug_caches_no_pages(tmp_path, debug, size):
     environment = {"VAR_DIR": str(tmp_path), "DEBUG": debug, "PAGE_CACHE_MB": "64"}
@@ -386,6 +387,7 @@ def test_impossible_write_concern_stops_every_command(tmp_path, command):
     assert done.stderr.splitlines()[-1].removeprefix("CommandError: ") == sentence
 
 
+@pytest.mark.slow_after(2)
 @COMMANDS
 def test_invalid_settings_stop_every_command(tmp_path, command):
     done = run_python({"VAR_DIR": str(tmp_path), "PORT": "0", "MODERATORS": "ann"}, *command)

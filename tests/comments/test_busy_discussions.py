@@ -165,6 +165,7 @@ def test_every_url_is_tested(known):
     assert set(known) == set(NAMES)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_page_answers_for_a_busy_discussion(known, ask, post_page, name):
     failed, at = True, 0
@@ -177,6 +178,7 @@ def test_every_page_answers_for_a_busy_discussion(known, ask, post_page, name):
     assert [comment.source for comment in selectors.iterate(post_page)].count(TEXT) <= 1
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", SENDING_TEXT)
 def test_text_of_a_deleted_comment_is_returned(known, ask, name):
     failed, at = True, 0

@@ -25,6 +25,7 @@ def begun(target: Target, comments: int = 3) -> Target:
     return target
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
 def test_healthy_discussion_has_no_findings(post_page, layout):
     begun(post_page)
@@ -34,6 +35,7 @@ def test_healthy_discussion_has_no_findings(post_page, layout):
     assert [finding for finding in doctor.examine() if finding.level != ADVICE] == []
 
 
+@pytest.mark.slow
 def test_stale_claim_is_reported(mongo, post_page):
     begun(post_page)
     backend().store.discussions.claim(post_page, Intent("op", "0" * 16, "post", number=True, delta=1))
@@ -44,6 +46,7 @@ def test_stale_claim_is_reported(mongo, post_page):
     assert str(post_page) in finding.message
 
 
+@pytest.mark.slow
 def test_refusing_mail_server_is_an_error_in_production(mongo, settings):
     assert [finding for finding in doctor.examine(production=True) if finding.name == "mail-server"] == []
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
@@ -54,6 +57,7 @@ def test_refusing_mail_server_is_an_error_in_production(mongo, settings):
     assert (finding.level, "ConnectionRefusedError" in finding.message) == (ERROR, True)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
 def test_wrong_counter_is_reported(mongo, post_page, layout):
     begun(post_page)
@@ -64,6 +68,7 @@ def test_wrong_counter_is_reported(mongo, post_page, layout):
     assert "its count is 2, but it has 3 comments" in finding.message
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
 def test_lost_comment_is_an_error(mongo, post_page, layout):
     begun(post_page)
@@ -84,6 +89,7 @@ def test_irreparable_damage_is_reported(mongo, post_page):
     assert "backup" in findings("comments-damaged")[0].fix
 
 
+@pytest.mark.slow
 def test_stopped_conversion_is_reported(mongo, post_page):
     begun(post_page)
     moving = {"to": "buckets", "order": "oldest", "id": ObjectId(), "renumber": False, "gate": None, "epoch": 2}
@@ -96,6 +102,7 @@ def test_stopped_conversion_is_reported(mongo, post_page):
     assert finding.fix == f"Run manage.py convert_comments --discussion {post_page} --to buckets."
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("layout", ["documents", "buckets"])
 def test_discussion_without_its_document_is_reported(mongo, post_page, layout):
     begun(post_page)

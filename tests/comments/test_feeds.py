@@ -11,6 +11,7 @@ from marginalia.comments.types import CommentAuthor
 ENTRY = "{http://www.w3.org/2005/Atom}entry/{http://www.w3.org/2005/Atom}summary"
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("layout", "order"), [("documents", "oldest"), ("buckets", "oldest"), ("buckets", "threaded")])
 def test_feed_contains_the_newest_comments_above_the_limit(client, post_page, rules, layout, order):
     rules(TARGETS={"nodes.node": {"LAYOUT": layout, "ORDER": order, "OPTIONS": {"CAP": 5}}})

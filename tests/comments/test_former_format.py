@@ -24,6 +24,7 @@ def former(mongo, post_page):
     call_command("setup_indexes", stdout=StringIO())
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("words", [["setup_indexes"], ["setup_indexes", "--plan"], ["migrate"]])
 def test_setup_is_refused_and_changes_nothing(mongo, former, words):
     before = mongo.discussions.find_one()
@@ -39,6 +40,7 @@ def test_setup_indexes_exits_with_the_code_for_could_not_run(former):
     assert refused.value.returncode == COULD_NOT_RUN
 
 
+@pytest.mark.slow
 def test_serve_names_the_data_folder(mongo, former, settings, monkeypatch):
     monkeypatch.setitem(settings.DATABASES["default"], "HOST", "embedded:/srv/site/var")
     with pytest.raises(startup.CannotServe, match="^/srv/site/var: The database .* older version"):

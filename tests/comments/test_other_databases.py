@@ -87,6 +87,7 @@ def test_process_pauses_after_an_outage(separate_database, monkeypatch):
     assert tries == [alias, alias]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("path", ["form/nodes.node/{pk}", "on/nodes.node/{pk}", "feed/nodes.node/{pk}"])
 def test_page_of_comments_is_unavailable_during_their_outage(post_page, separate_database, client, monkeypatch, path):
     monkeypatch.setattr(outages, "PATIENCE", 0.1)

@@ -63,6 +63,7 @@ def test_documented_production_settings_pass_the_check(tmp_path):
     assert "no issues (2 silenced)" in answer.stdout
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("missing", ["SECRET_KEY", "MONGODB_URI", "SITE_URL", "EMAIL_URL"])
 def test_production_without_a_protective_setting_is_refused(tmp_path, missing):
     environment = production() | {"VAR_DIR": str(tmp_path)}

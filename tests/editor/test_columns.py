@@ -48,6 +48,7 @@ def page(person, **query):
     return titles, html
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

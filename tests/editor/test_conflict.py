@@ -76,6 +76,7 @@ def contested(ann, bob, node_id):
     return answer.content.decode()
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("choices", "text"),
     [
@@ -228,6 +229,7 @@ def test_conflicts_beyond_the_limit_are_decided_together(mongo, editor, monkeypa
     assert stored(node_id)["detail"]["text"] == "Start B\n\none A\n\nmiddle\n\n\ntwo A\n\nthree A\n\nEnd A\n"
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     "forged",
     [
@@ -334,6 +336,7 @@ def test_conflict_without_a_known_base_shows_every_difference(mongo, editor):
     assert "Removed by" not in answer.content.decode()
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("page", ["publish", "history"])
 def test_decided_conflict_is_saved_from_any_page(mongo, editor, page):
     """Publishing a draft and restoring a version have their own pages, which cannot process the form of the page."""

@@ -20,6 +20,7 @@ UPDATE = {"_draft": "Save draft", "_continue": "Update"}
 APPEARS = f"Appears {FUTURE_TEXT}"
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("dates", "state", "buttons"),
     [
@@ -47,6 +48,7 @@ def test_new_page_is_shown_as_not_saved(editor, author):
     assert open_bar(author, ADD)[2] == {"_continue": "Save draft", "_preview": "Preview"}
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("dates", "state", "primary"),
     [

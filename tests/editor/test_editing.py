@@ -225,6 +225,7 @@ def test_page_with_an_ambiguous_time_can_be_edited(mongo, editor):
     assert (stored(node_id)["title"], stored(node_id)["published"]) == ("Edited", twice)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/New_York"])
 def test_impossible_time_is_a_field_error(mongo, editor, zone):
     ann, node_id = editor(), node()
@@ -238,6 +239,7 @@ def test_impossible_time_is_a_field_error(mongo, editor, zone):
         assert ann.client.get(f"/admin/nodes/node/{address}").status_code == 200
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("button", ["_save", "_draft", "_publish"])
 def test_text_that_is_too_long_is_returned_in_its_form(editor, settings, button):
     settings.TEXT_MAX_BYTES = 3_000
@@ -267,6 +269,7 @@ def test_longest_text_fits_into_the_conflict_form(editor, settings):
     assert stored(node_id)["detail"]["text"] == longest
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("drafting", [False, True], ids=["live", "draft"])
 @pytest.mark.parametrize("hidden_by", ["scheduled", "expired", "unpublished"])
 def test_publish_makes_hidden_pages_public(mongo, editor, client, hidden_by, drafting):
@@ -301,6 +304,7 @@ def test_tag_of_dots_is_refused_at_its_field(mongo, editor):
     assert stored(page)["tags"] == []
 
 
+@pytest.mark.slow
 def test_forms_refuse_long_pasted_text_without_cutting_it(editor):
     ann, photo_id = editor(), upload(gallery())
     for address, form, name, most in (

@@ -43,6 +43,7 @@ def everything(mongo):
     return [list(mongo[name].find()) for name in ("cms.nodes", "cms.trash", "cms.revisions", "cms.redirects")]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("operation", OPERATIONS, indirect=True)
 def test_forged_form_is_not_offered_again(mongo, editor, operation):
     """The page that offers to show typed text would add the CSRF token. Without typed text, nothing is offered."""
@@ -57,6 +58,7 @@ def test_forged_form_is_not_offered_again(mongo, editor, operation):
     assert everything(mongo) == before
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("operation", OPERATIONS, indirect=True)
 def test_operation_is_not_repeated_by_logging_in(mongo, editor, operation):
     """After logging in, the user sees the page again and decides."""
@@ -70,6 +72,7 @@ def test_operation_is_not_repeated_by_logging_in(mongo, editor, operation):
     assert everything(mongo) == before
 
 
+@pytest.mark.slow
 def test_showing_a_forged_form_saves_nothing(mongo, editor):
     """The shown text could be another site's. Saving it needs a second click on a button that says so."""
     ann, node_id, photo_id = editor(), node(title="Old", published=None), upload(gallery())

@@ -55,6 +55,7 @@ def test_list_says_which_spelling_was_searched(site, editor):
     assert re.findall(r'/change/">([^<]*)</a>', html) == ["Drafted"]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -161,6 +162,7 @@ def editing_actor(person):
     return Actor.of(person.user)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("filters", [Filters(), Filters(state="live"), Filters(state="unpublished")])
 def test_pages_lead_forward_and_back(mongo, filters):
     made = [

@@ -24,6 +24,7 @@ NEVER_PUBLISHED = {"published_0": "", "published_1": ""}
 VIEW = " View page.[/page]"
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("dates", "button", "typed", "words"),
     [
@@ -52,6 +53,7 @@ def test_save_reports_its_result(mongo, editor, dates, button, typed, words):
     assert said["title"] == "Typed"
 
 
+@pytest.mark.slow
 def test_new_page_reports_its_result(editor):
     assert submit(editor(), ADD, title="One", slug="one") == "Draft saved."
     assert submit(editor("bob"), ADD, "_publish", title="Two", slug="two") == "Published. View page.[/two]"
@@ -128,6 +130,7 @@ class TestTextWarnings:
         sent = {**ann.fields(asked), "_publish": "despite-warnings"}
         assert last_message(ann.client.post(ADD, sent, follow=True)) == "Published. View page.[/new]"
 
+    @pytest.mark.slow
     def test_drafts_are_saved_without_asking(self, editor, flawed):
         ann, node_id = editor(), node(published=None)
         assert submit(ann, change(node_id), text=flawed) == "Draft saved."
@@ -184,6 +187,7 @@ def test_moving_and_restoring_are_reported(editor):
     assert last_message(ann.client.post(address, data, follow=True)) == words
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("button", ["_continue", "_publish"])
 def test_date_that_unpublishes_a_page_needs_confirmation(editor, client, button):
     ann, node_id = editor(), node()
@@ -215,6 +219,7 @@ def test_draft_that_unpublishes_a_page_needs_confirmation(editor, client):
     assert client.get("/page").status_code == 200
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("button", ["_continue", "_publish", "_save"])
 def test_future_date_of_a_live_page_is_a_field_error(editor, client, button):
     ann, node_id = editor(), node(title="Live")

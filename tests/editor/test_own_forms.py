@@ -96,6 +96,7 @@ def test_saving_with_own_groups_and_widgets_keeps_every_value(gig, editor):
     assert str(NodeForm.base_fields["title"].label) == "Title"
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("choice", "expected"), [("mine", "Mine/1"), ("theirs", "Theirs/9"), ("edit", "Both/5")])
 def test_conflict_with_an_own_widget_loses_no_value(gig, editor, choice, expected):
     class GigForm(NodeForm):

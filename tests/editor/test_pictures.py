@@ -55,6 +55,7 @@ def test_every_type_accepts_a_picture_by_url_or_id(photo, editor, type):
         assert stored(made["_id"])["detail"]["picture"] is None
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("typed", ["/place", "/nowhere", "$ne", "photo:$", "javascript:alert(1)", "photo:" + "0" * 23])
 def test_invalid_picture_is_refused_at_its_field(photo, editor, typed):
     ann, page = editor(), change(node("folder", "place"))
@@ -114,6 +115,7 @@ class TestSettings:
     def stored(self) -> dict:
         return database()["cms.site"].find_one().get("settings", {})
 
+    @pytest.mark.slow
     def test_share_picture_is_set_kept_and_removed(self, photo, editor):
         ann = editor()
         assert ann.send(SETTINGS, self.form(ann), share_picture="/plates/boats").status_code == 302
@@ -123,6 +125,7 @@ class TestSettings:
         assert ann.send(SETTINGS, self.form(ann), share_picture="").status_code == 302
         assert self.stored()["share_picture"] is None
 
+    @pytest.mark.slow_after(1)
     @pytest.mark.parametrize("setting", ["share_picture", "logo", "logo_dark"])
     def test_trashing_the_share_picture_needs_confirmation(self, photo, editor, setting):
         ann, address = editor(), f"/admin/nodes/photo/{photo}/"
@@ -161,6 +164,7 @@ class TestSettings:
         assert "share_picture" not in self.stored()
 
 
+@pytest.mark.slow
 def test_new_pictures_go_to_the_last_used_gallery(photo, editor):
     ann, bob, add = editor("ann"), editor("bob"), "/admin/nodes/node/add/?type=basic-page"
     other = photo_build.gallery("zoo")

@@ -171,6 +171,7 @@ def test_too_many_wrong_passwords_keep_the_text(comment):
     assert "Typed for hours" in refused.content.decode()
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("button", ["remove", "restore", "settle", "spam"])
 def test_one_click_action_is_neither_done_nor_offered_again(chief, comment, button):
     sent = {"rev": "0", button: "1"}
@@ -182,6 +183,7 @@ def test_one_click_action_is_neither_done_nor_offered_again(chief, comment, butt
     assert not selectors.get(comment.target, comment.slug).removed
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("button", ["edit", "remove", "settle", "spam"])
 def test_showing_a_comment_again_changes_nothing(chief, comment, button):
     """The button that shows the text again changes nothing, whatever else was sent."""

@@ -96,6 +96,7 @@ def test_schedule_is_changed_and_cancelled(mongo, editor):
     assert change(page, "unschedule") not in ann.client.get(change(page)).content.decode()
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("button", ["_draft", "_publish", "_preview"])
 def test_draft_of_a_live_page_refuses_a_future_date(mongo, editor, button):
     ann, page = editor(), node(title="Live")
@@ -130,6 +131,7 @@ def test_authors_cannot_schedule(mongo, author):
     assert draft_of(mongo, page)["due"] == FUTURE
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("button", ["_continue", "_draft"])
 def test_saving_the_live_version_reports_the_ended_schedule(mongo, editor, button):
     ann, page = editor(), scheduled_page(mongo)

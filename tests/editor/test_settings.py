@@ -77,6 +77,7 @@ def test_unchanged_settings_are_not_stored(mongo, editor):
     assert stored(mongo) == {"tagline": "Said"}
 
 
+@pytest.mark.slow
 def test_unchanged_long_menu_is_not_stored(mongo, editor):
     for n in range(25):
         node("folder", f"section-{n}")
@@ -107,6 +108,7 @@ def test_menu_is_arranged_by_rows(mongo, editor):
     assert stored(mongo)["menu"] == []
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("typed", "reason"),
     [
@@ -145,6 +147,7 @@ def test_two_menus_saved_at_once_conflict(mongo, editor):
     assert stored(mongo)["menu"] == [{"label": "B", "target": "https://a.example/"}]
 
 
+@pytest.mark.slow
 def test_preview_shows_typed_settings_and_stores_nothing(mongo, editor, client):
     ann = editor()
     before = mongo["cms.site"].find_one()

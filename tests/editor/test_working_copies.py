@@ -225,6 +225,7 @@ def test_unsaved_new_page_is_offered_on_the_add_page(mongo, editor):
     assert ": “On &lt;lakes&gt;”." in page(ann, ADD)
 
 
+@pytest.mark.slow
 def test_several_unsaved_pages_are_offered_in_one_list(mongo, editor):
     ann, number = editor(), 7
     for title in range(number):
@@ -271,6 +272,7 @@ def test_saved_text_is_not_offered(mongo, editor):
     assert "You have an unsaved page" not in page(ann, ADD)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("typed", ["one\n\ntwo\n\n\n", "\n\none\n\ntwo", "one\n\n\n\n\ntwo", "one\n\ntwo\n"])
 def test_blank_lines_are_no_unsaved_text(mongo, editor, typed):
     ann, node_id = editor(), node(text="one\n\ntwo")

@@ -114,6 +114,7 @@ def test_preview_shows_hidden_photos(editor):
     assert 'alt="A lake"' in html
 
 
+@pytest.mark.slow
 def test_previews_are_limited_per_account(editor, monkeypatch):
     """Texts with many marks have a low limit, other texts as many previews as a writer can request."""
     # Fewer and smaller steps, because on a busy machine all of them take longer than the window.

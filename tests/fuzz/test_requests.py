@@ -255,6 +255,7 @@ RUNS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "start"), RUNS)
 def test_every_mutated_request_gets_a_response(fuzzed, number, start, capsys):
     chosen = random.SystemRandom().randrange(2**32) if start is None else start

@@ -13,6 +13,7 @@ from marginalia.testing.mongod import EphemeralMongod
 from tests.support.processes import python, until
 
 
+@pytest.mark.slow
 def test_throwaway_server_ends_with_its_creator(tmp_path):
     process = python(
         "from marginalia.testing.mongod import EphemeralMongod; servers = EphemeralMongod(); servers.start();"

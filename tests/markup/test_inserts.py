@@ -82,6 +82,7 @@ class Structure(HTMLParser):
         ]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_insert_is_shown_with_every_attribute(name, ids):
     html = shown(name, attributes(name, ids), "*inside*" if base.find_insert(name).is_container else None)
@@ -125,6 +126,7 @@ def test_attributes_of_inserts_never_become_markup(name, ids, payloads):
             assert all(links.is_allowed(url, LINK_SCHEMES | {"node"}) for url in found.addresses), (attribute, payload)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_html_element_works_like_its_directive(name, ids):
     """An element that an editor writes follows the same rules, so nothing can be forged."""
@@ -187,6 +189,7 @@ def test_invalid_insert_is_reported_with_its_line(text, message):
     assert not isinstance(faults[0], UnknownInsert)
 
 
+@pytest.mark.slow
 def test_inserts_beyond_the_limit_are_cheap_and_silent(mongo):
     html = rendering.to_html("::contents{x=1}\n" * 20_000, "markdown")
     inserts = TextInserts(html)

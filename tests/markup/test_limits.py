@@ -45,6 +45,7 @@ def test_short_rows_add_a_bounded_number_of_cells():
     assert html.count("a") >= 10_000
 
 
+@pytest.mark.slow
 def test_novel_length_text_is_rendered():
     """A megabyte: a novel with headings and dialogue, 3,000 items, tables of 500 rows, quotations, code and links."""
     paragraph = "– “It was *not* I,” she said - and left. " + "The snow fell on the roofs of the village. " * 12
@@ -85,11 +86,13 @@ def test_megabyte_of_marks_is_shown_as_typed(text):
     assert html.count("&lt;") == source.count("<")
 
 
+@pytest.mark.slow
 def test_text_with_many_links_is_rendered():
     source = "See www.example.org/page, write to ann@example.org, or read [this](https://example.org/a).\n\n" * 3_000
     assert render(source, "article").count("<a ") == 9_000
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("html", ["<h1>", "<td>1</td>", "<br>"])
 def test_tags_beyond_the_limit_are_dropped_and_text_kept(html, monkeypatch):
     monkeypatch.setattr(balance, "MAX_TAGS", 5_000)

@@ -44,6 +44,7 @@ def test_payloads_are_many_and_unique():
     assert len(ALL) >= 300
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("profile", ["article", "comment"])
 @pytest.mark.parametrize("kind", PAYLOADS)
 def test_output_contains_only_allowed_html(kind, profile):

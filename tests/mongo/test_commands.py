@@ -65,6 +65,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 # One of the site's commands, and one of Django's.
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("command", ["doctor", "migrate"])
 def test_unreachable_database_is_one_sentence(command):
     answer = run("manage.py", command)
@@ -150,6 +151,7 @@ def test_audits_exit_by_their_findings(mongo):
     assert str(page) in report["findings"][0]["about"]
 
 
+@pytest.mark.slow
 def test_doctor_fails_at_the_given_level(mongo):
     node()
     mongo["cms.revisions"].delete_many({})

@@ -30,6 +30,7 @@ def others():
         client().drop_database(name)
 
 
+@pytest.mark.slow
 def test_scratch_database_is_dropped_with_its_content(others):
     own = database().name
     with scratch_database():
@@ -51,6 +52,7 @@ def test_user_without_permission_sees_the_needed_roles(others, monkeypatch):
         pass
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("code", "is_reported"), [(13, False), (215, True)])
 def test_failed_drop_is_reported_unless_not_permitted(others, monkeypatch, code, is_reported):
     def refused(self, name):

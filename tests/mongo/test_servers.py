@@ -48,6 +48,7 @@ def test_standalone_server_is_refused(tmp_path):
         assert "refuses the username or password" in refusal(f"mongodb://ann:secret@{server.address}/")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("hosts", ["127.0.0.1:9", "127.0.0.1:9,127.0.0.1:10"])
 def test_unreachable_server_is_refused(hosts):
     assert refusal(f"mongodb://ann:secret@{hosts}/?replicaSet=rs0").startswith(f"MongoDB at {hosts} cannot be reached")

@@ -131,6 +131,7 @@ def test_impossible_ranges_are_refused(mongo, words, why):
         run("--plan", *words)
 
 
+@pytest.mark.slow
 def test_plan_lists_untargeted_queries_with_their_reasons(mongo, monkeypatch):
     node()
     assert "! cms.nodes: “the section tree” queries every shard  Sections are few" in run("--plan")

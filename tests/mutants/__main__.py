@@ -39,7 +39,7 @@ class Copy:
         shutil.copytree(ROOT, self.root, symlinks=True, ignore=NOT_COPIED)
         self._environment = {**os.environ, "TEST_MONGODB_NAME": f"test_{name}"}
 
-    def run(self, tests: Sequence[str], marked: str = "not slow") -> tuple[int, str]:
+    def run(self, tests: Sequence[str], marked: str = "not slow or slow_after") -> tuple[int, str]:
         """Run tests until one fails, and return pytest's exit code and output. The exit code is FAILED if the tests hang."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", marked, "-p", "no:cacheprovider", *tests]
         try:

@@ -32,7 +32,7 @@ class Mutant:
     code: str
     without: str
     test: str
-    marked: str = "not slow"
+    marked: str = "not slow or slow_after"
 
     @property
     def file(self) -> str:

@@ -84,6 +84,7 @@ def test_log_names_a_damaged_post_once(mongo, blog, caplog):
     ]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("update", "fault"),
     [
@@ -101,6 +102,7 @@ def test_page_with_a_missing_part_is_shown_and_reported(mongo, blog, update, fau
     assert f"damaged: {node_id} of cms.nodes {fault}" in checked()
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("update", [*DAMAGES[:3], DAMAGES[8], {"$set": {"metadata.slug": "a/b"}}])
 def test_doctor_and_check_report_a_damaged_page(mongo, blog, update):
     node_id = post(blog)
@@ -112,6 +114,7 @@ def test_doctor_and_check_report_a_damaged_page(mongo, blog, update):
     assert mongo["cms.nodes"].count_documents({"_id": node_id}) == 1
 
 
+@pytest.mark.slow
 def test_doctor_reports_pages_without_their_section(mongo, blog):
     node_id = post(blog)
     assert findings("section-gone") == []

@@ -33,6 +33,7 @@ def test_healthy_site_has_no_findings(mongo):
     assert [finding for finding in doctor.examine() if finding.level != doctor.ADVICE] == []
 
 
+@pytest.mark.slow
 def test_stalled_upload_is_reported(mongo):
     photo_id = upload(gallery())
     mongo["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now()}})
@@ -42,6 +43,7 @@ def test_stalled_upload_is_reported(mongo):
     assert (finding.level, finding.where, finding.fix) == (WARNING, "cms.assets.files", "Run manage.py sweep_uploads.")
 
 
+@pytest.mark.slow
 def test_orphan_chunk_is_reported(mongo):
     photo_id = upload(gallery())
     assert findings("orphan-chunk") == []
@@ -64,6 +66,7 @@ def broken(mongo, photo_id: ObjectId, how: str) -> None:
         files.update_one({"_id": photo_id}, {"$set": {"metadata.content_id": ObjectId()}})
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("how", ["missing", "short", "dangling"])
 def test_broken_photo_is_reported_and_returns_404(mongo, client, how):
     photo_id = upload(gallery())
@@ -109,6 +112,7 @@ def test_short_middle_chunk_ends_the_response_with_an_error(mongo, client):
     assert sent
 
 
+@pytest.mark.slow
 def test_damaged_copy_is_rendered_again(mongo, client):
     photo = stored_photos.get(upload(gallery()))
     whole = client.get(copy_path(photo, 320)).getvalue()
@@ -120,6 +124,7 @@ def test_damaged_copy_is_rendered_again(mongo, client):
     assert client.get(copy_path(photo, 320)).getvalue() == whole
 
 
+@pytest.mark.slow
 def test_malformed_files_stop_no_check(mongo):
     upload(gallery())
     now_long_ago = now() - 2 * STALE_AFTER
@@ -153,6 +158,7 @@ def test_chunks_of_a_trashed_photo_are_no_orphans(mongo, ann):
     assert findings("orphan-chunk") == []
 
 
+@pytest.mark.slow
 def test_missing_site_document_is_reported(mongo):
     node()
     assert findings("site-gone") == []
@@ -161,6 +167,7 @@ def test_missing_site_document_is_reported(mongo):
     assert (finding.level, finding.where) == (ERROR, "cms.site")
 
 
+@pytest.mark.slow
 def test_missing_history_is_reported(mongo):
     page = node()
     assert findings("history-gone") == []
@@ -169,6 +176,7 @@ def test_missing_history_is_reported(mongo):
     assert str(page) in finding.message
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("is_hidden", [False, True])
 def test_missing_or_hidden_index_is_an_error_and_hides_no_page(mongo, client, is_hidden):
     node("blog-entry", "post", parent=node("blog", "news"))

@@ -63,6 +63,7 @@ def test_formula_becomes_mathml_only():
     assert "<mo>&lt;</mo>" in html
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     "around", ["\\text{{{}}}", "\\href{{{}}}{{x}}", "\\class{{{}}}{{x}}", "\\style{{{}}}{{x}}", "{}", "\\color{{{}}}x"]
 )

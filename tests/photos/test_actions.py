@@ -120,6 +120,7 @@ def test_replacement_with_a_broken_file_releases_the_photo():
     audit()
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("permission", "error"), [("change_photo", None), ("add_node", PermissionDenied), ("change_node", Http404)]
 )

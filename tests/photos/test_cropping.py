@@ -62,6 +62,7 @@ def test_size_and_focal_point_refer_to_the_crop(rotation, size, point):
     assert Cut((0.5, 0.0, 0.5, 0.4)).point((0.1, 0.9)) == (0, 1)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("lying", STORED)
 def test_copies_show_the_crop_in_any_orientation(client, lying):
     upright = pictures.image((600, 400))

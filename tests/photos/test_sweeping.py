@@ -184,6 +184,7 @@ def sweep_late() -> None:
         sweep(moment=moment)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("damage", OF_COPIES, ids=str)
 def test_sweep_deletes_damaged_copies(client, damage):
     photo_id = upload(gallery())
@@ -197,6 +198,7 @@ def test_sweep_deletes_damaged_copies(client, damage):
     assert [client.get(copy).status_code for copy in copies] == [200, 200]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("damage", OF_FILES, ids=str)
 @pytest.mark.parametrize("kind", ["photo", "photo-content"])
 def test_sweep_keeps_content_a_damaged_photo_could_show(client, damage, kind):

@@ -85,6 +85,7 @@ def test_ranges_conditions_and_head_are_answered(client):
     assert (head.status_code, body(head), head.headers["Content-Length"]) == (200, b"", str(len(whole)))
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp, pictures.avif])
 @pytest.mark.parametrize("turned", [1, 3, 6, 8])
 def test_copies_are_upright_without_metadata(client, make, turned):

@@ -70,6 +70,7 @@ def test_readers_see_all_pages_before_and_after_the_upgrade(pages):
     assert missing_texts(pages) == ""
 
 
+@pytest.mark.slow
 def test_editors_can_open_and_save_all_pages(pages, mongo):
     call_command("upgrade_nodes", stdout=StringIO())
     editor = Client()

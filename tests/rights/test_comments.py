@@ -193,6 +193,7 @@ def shows_it(world, comments, action, state, kind, shows):
         assert "No comments yet" in body(answer), "nor is it counted"
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(("action", "row"), rows(READING, STATES))
 def test_comment_is_shown_to_the_right_accounts(world, comments, action, row):
     row.ask(partial(shows_it, world, comments, action))
@@ -266,6 +267,7 @@ def does(world, untouched, action, state, kind, may):
     assert (one.look() != before) is may, (before, one.look())
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("action", "row"), rows(WRITING, STATES))
 def test_comment_actions_need_the_right_account(world, untouched, action, row):
     row.ask(partial(does, world, untouched, action))
@@ -283,6 +285,7 @@ def undo(world: World, action: str, kind: str, batch: Batch, ban: Ban) -> None:
             world.send(kind, "DELETE", f"/comments/bans/{ban.id}", {})
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("action", "row"), rows(UNDOING, ("undone",)))
 def test_decisions_are_undone_only_by_moderators(world, action, row):
     one = Said(world, "public")

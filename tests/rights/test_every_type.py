@@ -69,6 +69,7 @@ def test_node_is_created_by_the_right_accounts(site, type):
                 action.execute()
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("type", NAMES)
 def test_form_shows_and_changes_a_draft_of_its_author(site, type):
     node_id, _section = draft(site, type)
@@ -82,6 +83,7 @@ def test_form_shows_and_changes_a_draft_of_its_author(site, type):
         assert is_refused(site.ask("author", f"/admin/nodes/node/add/?type={type}")) == content.get(type).is_section
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("type", NAMES)
 def test_readers_cannot_see_a_draft(site, type):
     node_id, section = draft(site, type)

@@ -440,6 +440,7 @@ def test_table_contains_every_address_of_comments():
     assert names - {None, ""} <= {address.name for address in (*ONCE, *EACH, *WRITES)}
 
 
+@pytest.mark.slow
 def test_hidden_comments_appear_at_no_address(scene, mongo):
     before = []
     seen = set()

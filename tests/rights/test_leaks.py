@@ -48,6 +48,7 @@ HOW = ("unpublished", "expired", "trashed", "its section unpublished", "its sect
 
 
 # Checking each way takes long: two of them always, the rest in `make test-slow`.
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     "how", [pytest.param(how, marks=() if "unpublished" in how else pytest.mark.slow) for how in HOW]
 )
@@ -88,6 +89,7 @@ def test_hidden_photo_is_not_confirmed_to_a_client_cache(site, client):
         assert client.head(address).status_code == 404
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("how", HOW[:3])
 def test_counts_exclude_hidden_pages(site, client, how):
     shown, hidden = site.thing("live"), site.thing("live")

@@ -252,6 +252,7 @@ def meets(world, things, action, state, kind, shows):
         assert is_refused(answer)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(("action", "row"), rows(READING, STATES))
 def test_page_is_shown_to_the_right_readers(world, things, action, row):
     row.ask(partial(meets, world, things, action))
@@ -326,6 +327,7 @@ def sees(world, things, action, state, kind, may):
         assert (thing.slug if is_live_version else word(state)) in body(answer)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("action", "row"), rows(EDITING, STATES))
 def test_page_is_shown_to_the_right_editors(world, things, action, row):
     row.ask(partial(sees, world, things, action))
@@ -385,6 +387,7 @@ def does(world, untouched, action, state, kind, may):
     by_action.ask(world, thing, action, kind, may)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("action", "row"), rows(WRITING, STATES, quick=KINDS))
 def test_page_actions_need_the_right_account(world, untouched, action, row):
     row.ask(partial(does, world, untouched, action))

@@ -128,6 +128,7 @@ def shows_it(world, photos, action, state, kind, shows):
         assert thing.slug in said if action == "sitemap" else word(state) in said or str(thing.id) in said
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("action", "row"), rows(READING, STATES))
 def test_photo_is_shown_to_the_right_accounts(world, photos, action, row):
     row.ask(partial(shows_it, world, photos, action))
@@ -172,6 +173,7 @@ def does(world, untouched, action, state, kind, may):
     by_action.ask(world, thing, action, kind, may, () if action == "replace" else STRANGERS)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("action", "row"), rows(WRITING, STATES, quick=KINDS))
 def test_photo_actions_need_the_right_account(world, untouched, action, row):
     row.ask(partial(does, world, untouched, action))

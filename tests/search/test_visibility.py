@@ -73,6 +73,7 @@ def main_part(client, query: str) -> str:
     return client.get("/search", {"q": query}).content.decode().partition("<main")[2].partition("</main>")[0]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", HIDDEN)
 def test_hidden_content_changes_no_results_filters_and_suggestions(client, blog, name):
     queries = (
@@ -145,6 +146,7 @@ ONLY_IN = {
 }
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("place", "change", "new_is_found"),
     [

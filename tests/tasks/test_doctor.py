@@ -2,12 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import WARNING
 from marginalia.tasks import queue, worker
 from tests.support.doctor import findings
 
 
+@pytest.mark.slow
 def test_missing_worker_is_reported(mongo):
     (finding,) = findings("no-worker")
     assert (finding.level, finding.fix) == (WARNING, "Run manage.py work alongside the site.")
@@ -17,6 +20,7 @@ def test_missing_worker_is_reported(mongo):
     assert len(findings("no-worker")) == 1
 
 
+@pytest.mark.slow
 def test_jobs_of_unserved_queues_are_reported(mongo):
     queue.put("kind", [], {})
     assert findings("jobs-waiting") == []
@@ -39,6 +43,7 @@ def test_failed_jobs_are_warnings_with_kind_and_error(mongo):
     assert findings("jobs-retrying") == []
 
 
+@pytest.mark.slow
 def test_machine_with_a_killed_worker_is_reported(mongo):
     worker.tend()
     assert findings("worker-silent") == []
@@ -47,6 +52,7 @@ def test_machine_with_a_killed_worker_is_reported(mongo):
     assert (finding.level, "web2" in finding.message) == (WARNING, True)
 
 
+@pytest.mark.slow
 def test_schedule_that_a_wrong_clock_moved_ahead_is_reported(mongo):
     mongo.schedules.insert_one({"_id": "tidy", "due": now() + timedelta(minutes=5), "job": None})
     assert findings("schedule-ahead") == []

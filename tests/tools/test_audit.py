@@ -76,6 +76,7 @@ def test_missing_response_does_not_pass(output):
     assert verdict(output, "")[0] == UNKNOWN
 
 
+@pytest.mark.slow
 def test_unreachable_service_is_reported():
     status, said = audit(["--vulnerability-service", "osv", "--osv-url", f"http://127.0.0.1:{free_port()}/"])
     assert status == UNKNOWN

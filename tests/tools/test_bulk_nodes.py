@@ -1,5 +1,7 @@
 """benchmarks/volume.py: generated content equals what editors would have created."""
 
+import pytest
+
 from benchmarks import volume
 from cms.testing.build import EDITOR
 from marginalia.mongo.clock import now
@@ -7,6 +9,7 @@ from nodes.selectors import stored_nodes
 from nodes.services import editing
 
 
+@pytest.mark.slow
 def test_bulk_content_equals_content_of_the_editor(mongo, client):
     moment = now()
     assert sum(volume.load(300, moment)) == 300

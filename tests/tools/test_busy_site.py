@@ -27,6 +27,7 @@ def key(post):
     return Target("nodes.node", str(post)).id
 
 
+@pytest.mark.slow
 def test_loaded_discussions_are_sound_and_of_the_given_size(mongo, posts):
     found = [maintenance.examine(target) for target in maintenance.select_targets()]
     assert [fault for one in found for fault in one.faults] == []
@@ -48,6 +49,7 @@ def test_writers_leave_sound_data(mongo, posts):
     )
 
 
+@pytest.mark.slow
 def test_requested_numbers_of_comments_are_loaded(mongo, posts):
     mongo.discussions.delete_many({})
     mongo.comments.delete_many({})

@@ -112,6 +112,7 @@ def test_line_breaks_of_an_earlier_release_are_imported_unchanged(site):
     assert build.stored(record["_id"])["detail"]["text"] == "One\r\ntwo\rthree"
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("number", "path", "value"),
     [
@@ -279,6 +280,7 @@ def test_old_address_is_imported_once_even_if_its_node_is_gone(mongo):
     assert importing_nodes.import_redirect(record | {"_id": place}).outcome is Outcome.SAME
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_changed_field_is_skipped_or_breaks_no_page(site, client, data):

@@ -306,6 +306,7 @@ def test_discussion_being_converted_is_exported_whole_or_not(tmp_path, monkeypat
     assert (code, sorted(filter(None, texts))) == ((0, ["One", "Two"]) if is_whole else (FOUND_PROBLEMS, [])), said
 
 
+@pytest.mark.slow
 def test_long_discussion_is_exported_in_constant_memory(tmp_path, monkeypatch):
     page = build.node()
     backend().post(target(page), new("Hello"))
@@ -432,6 +433,7 @@ def test_export_is_verified_in_a_scratch_database(tmp_path):
     assert set(client().list_database_names()) <= names
 
 
+@pytest.mark.slow
 def test_files_are_imported_with_their_bytes(tmp_path):
     site()
     action = UploadFile(user=System("Ann"), gallery_id=None, filename="programme.pdf", fields={"published": build.PAST})
@@ -448,6 +450,7 @@ def test_files_are_imported_with_their_bytes(tmp_path):
     audit()
 
 
+@pytest.mark.slow
 def test_file_whose_type_lies_is_skipped(tmp_path):
     site()
     html = b"<!doctype html><script>alert(1)</script>"
@@ -460,6 +463,7 @@ def test_file_whose_type_lies_is_skipped(tmp_path):
     assert database()["cms.assets.files"].count_documents({"metadata.type": "file"}) == 0
 
 
+@pytest.mark.slow
 def test_redirects_and_tags_are_imported_and_local_ones_kept(tmp_path, mongo):
     site()
     path = tmp_path / "site"

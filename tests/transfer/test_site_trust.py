@@ -51,6 +51,7 @@ def test_revisions_are_imported_only_with_their_page(tmp_path):
     assert database()["cms.revisions"].count_documents({"node_id": page}) == 0
 
 
+@pytest.mark.slow
 def test_hundred_thousand_revisions_use_little_memory():
     class Long:
         def records(self, name):

@@ -100,6 +100,7 @@ def test_readers_see_the_imported_posts(run, client):
     assert "Who we are" in client.get("/about").content.decode()
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_every_version_is_imported(mongo, run, version, scheme):

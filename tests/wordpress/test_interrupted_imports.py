@@ -75,6 +75,7 @@ class TestInterrupted:
         comments = sorted(document["full_slug"] for document in mongo["comments"].find())
         return nodes, comments + sorted(held.slug for held in selectors.held())
 
+    @pytest.mark.slow_after(1)
     @pytest.mark.parametrize("at", range(5))
     def test_next_run_resumes(self, mongo, run, tmp_path, at):
         path = tmp_path / "some.xml"

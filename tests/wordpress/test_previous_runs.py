@@ -56,6 +56,7 @@ def found(mongo, path: str) -> tuple[ObjectId, ObjectId, dict[str, Any]]:
     return node["_id"], metadata["nonce"], metadata
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("files", [(FIRST, SECOND), (SECOND, FIRST)], ids=["in order", "reversed"])
 def test_files_are_imported_completely_in_either_order(mongo, run, uploads, client, files):
     for data in files:

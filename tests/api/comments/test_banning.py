@@ -25,6 +25,7 @@ def spam(target, n=3):
         services.post(target, author=CommentAuthor("A"), source=text, token=f"s{number}")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("patient_requests")
 def test_ban_is_previewed_hides_comments_and_is_undone(chief, post_page):
     spam(post_page)

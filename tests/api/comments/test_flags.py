@@ -1,10 +1,13 @@
 """Reports of comments over HTTP."""
 
+import pytest
+
 from marginalia.comments.posting import flags, services
 from tests.api.comments.conftest import MISSING, Writer, of
 from tests.support.comments.site import post_directly
 
 
+@pytest.mark.slow
 def test_visitor_reports_a_comment_once(post_page, rules):
     comment = post_directly(post_page)
     for _again in range(2):

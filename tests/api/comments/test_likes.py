@@ -13,6 +13,7 @@ def reader(account, asker):
     return Writer(asker(account("ann", "Authors"), Scope.WRITE))
 
 
+@pytest.mark.slow
 def test_account_likes_a_comment_and_takes_it_back(reader, discussed, rules):
     rules(LIKES=True)
     comment = post_directly(discussed)

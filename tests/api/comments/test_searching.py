@@ -68,6 +68,7 @@ def test_search_is_paged(chief, wave):
     assert rest["next"] is None
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -91,6 +92,7 @@ def test_invalid_search_is_refused_with_its_field(chief, wave, query, field):
     assert [error["field"] for error in said(answer)["errors"]] == [field]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(("action", "left"), [("spam", (1, 0)), ("reject", (1, 0)), ("approve", (7, 0))])
 def test_bulk_decision_is_made_listed_and_undone(chief, wave, action, left):
     before = (selectors.count(wave), len(selectors.held()))
@@ -105,6 +107,7 @@ def test_bulk_decision_is_made_listed_and_undone(chief, wave, action, left):
     assert (selectors.count(wave), len(selectors.held())) == (before if action != "approve" else (4, 0))
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [

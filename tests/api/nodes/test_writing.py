@@ -149,6 +149,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 def test_declared_field_accepts_its_json_type(editor, blog):
     with registered(Everything):
         for number, (name, wrong, right) in enumerate(KINDS):

@@ -45,6 +45,7 @@ def by_command(user, monkeypatch, **_):
     call_command("changepassword", user.get_username(), verbosity=0)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("way", [change, change_another, reset, by_command])
 def test_new_password_revokes_the_tokens_of_the_account(way, account, client, monkeypatch):
     user, other = account("ed", "Editors"), account("ann", "Authors")
@@ -64,6 +65,7 @@ def test_refused_password_revokes_no_token(account, client):
     assert Asker(secret).get("/tree").status_code == 200
 
 
+@pytest.mark.slow
 def test_rehashed_password_revokes_no_token(account, settings):
     user = account("ed", "Editors")
     secret = tokens.create(user, "mirror", (Scope.READ,))[1]

@@ -114,6 +114,7 @@ def test_email_address_and_role_are_required(root, missing):
     assert not User.objects.filter(email="ada@example.org").exists()
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("name", "password"), [("", PASSWORD), (" \u200b", PASSWORD), ("Ada", "short1"), ("Ada", "ada@example.org")]
 )
@@ -165,6 +166,7 @@ class TestLink:
         _start, _ada, token = path.strip("/").rsplit("/", 2)
         assert accept(f"/admin/invitation/{bob}/{token}/").status_code == 410
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize("uid", ["x", "____", "MQ", urlsafe_base64_encode(b"\xff" * 12), "a" * 500])
     def test_invalid_account_is_rejected(self, path, uid):
         assert accept(f"/admin/invitation/{uid}/{path.split('/')[-2]}/").status_code == 410
@@ -297,6 +299,7 @@ class TestRights:
         invite(administrator, groups=("Editors", "Moderators"))
         assert User.objects.get(email="ada@example.org").groups.count() == 2
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize("role", ["Authors", "Editors", "Moderators"])
     def test_other_roles_cannot_invite(self, mongo, role):
         user = User.objects.create_user("ann", "ann@example.org", "pw", is_staff=True)
@@ -308,6 +311,7 @@ class TestRights:
         assert client.post(reverse("admin:auth_user_invitation", args=[bob.pk])).status_code == 403
         assert not User.objects.filter(email="ada@example.org").exists()
 
+    @pytest.mark.slow
     def test_role_above_own_rights_is_rejected(self, mongo):
         host = User.objects.create_user("host", "host@example.org", "pw", is_staff=True)
         allowed = {"auth.add_user", "auth.change_user", "auth.view_user", "nodes.add_node", "nodes.change_node"}
@@ -337,6 +341,7 @@ class TestRights:
         assert [administrator.post(url, sent).status_code for url in (form, password, again)] == [403, 403, 403]
         assert root.post(form, {**sent, "is_superuser": "on"}).status_code == 302
 
+    @pytest.mark.slow
     def test_role_gets_no_permission_that_the_administrator_lacks(self, administrator, root, group):
         proofreaders = group("Proofreaders")
         form = reverse("admin:auth_group_change", args=[proofreaders.pk])

@@ -69,6 +69,7 @@ def test_people_have_names_roles_and_states(site):
     assert "Saved filters" not in html
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

@@ -21,6 +21,7 @@ def labels(links) -> list[str]:
     return [str(link.label) for link in links]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("group", "links", "groups"),
     [

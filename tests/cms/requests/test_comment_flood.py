@@ -65,6 +65,7 @@ def test_forms_and_the_api_send_comments(method, path, expected):
     assert is_comment(method, path) is expected
 
 
+@pytest.mark.slow
 def test_flood_leaves_threads_to_readers(rf):
     go, inside = threading.Event(), threading.Semaphore(0)
 

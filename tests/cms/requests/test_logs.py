@@ -166,6 +166,7 @@ log.error("Worker (pid:%s) was sent %s!", 7, "SIGKILL")
 """
 
 
+@pytest.mark.slow
 def test_lines_of_gunicorn_have_the_same_format(tmp_path):
     environment = {
         **os.environ,

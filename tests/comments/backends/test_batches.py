@@ -67,6 +67,7 @@ def is_hidden(backend, targets):
     return all(backend.discussion(target).count == 6 for target in targets)
 
 
+@pytest.mark.slow_after(1)
 @forms
 def test_batch_hides_its_selection_and_one_undo_restores_it(mongo, settings, targets, form):
     backend = configure(settings, *form)
@@ -303,6 +304,7 @@ def test_undo_during_the_work_restores_what_is_hidden(mongo, settings, targets):
     assert shown(backend, targets) == before
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("form", [BUCKETS, THREADED_BUCKETS], ids=" ".join)
 def test_decision_and_undo_write_each_bucket_a_few_times(mongo, settings, target, form, commands, monkeypatch):
     """Each group contains comments that were posted one after the other, and not from all over the discussion."""

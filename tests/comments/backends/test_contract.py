@@ -23,5 +23,6 @@ class TestDocuments(OnMongoDB):
     pass
 
 
+@pytest.mark.slow
 class TestDocumentsThreaded(OnMongoDB):
     order = "threaded"

@@ -26,6 +26,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_conversion_changes_only_the_layout(mongo, settings, target, before, after):
     backend = configure(settings, *before)
@@ -79,6 +80,7 @@ def test_waiting_old_copy_is_not_a_fault(mongo, settings, target):
     assert mongo.comments.count_documents({"discussion_id": target.id}) == 0
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("form", [DOCUMENTS, BUCKETS], ids=lambda form: "-".join(form))
 def test_old_copy_is_deleted_by_its_keys(mongo, settings, target, form, commands, monkeypatch):
     """Finding each batch by the discussion again would scan the rest every time."""
@@ -110,6 +112,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("tampered", TAMPERED)
 @pytest.mark.parametrize(
     ("before", "after"),
@@ -169,6 +172,7 @@ def at_the_switch(monkeypatch, mongo, target, work):
     return left
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("stops_at", [0, 3])
 def test_switch_waits_for_writers_and_touched_comments(mongo, settings, target, monkeypatch, stops_at):
     """Only the filter of the switch protects a concurrent post. The poster stops before its commit, or finishes."""
@@ -192,6 +196,7 @@ def test_switch_waits_for_writers_and_touched_comments(mongo, settings, target, 
     audit.stored(target, "auth_user")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("change", [False, True], ids=["post", "edit"])
 def test_write_without_its_claim_is_not_lost_by_a_conversion(mongo, settings, target, monkeypatch, change):
     """A claim can vanish while its holder is about to write, because it was considered abandoned.
@@ -230,6 +235,7 @@ def test_write_without_its_claim_is_not_lost_by_a_conversion(mongo, settings, ta
     audit.stored(target, "auth_user")
 
 
+@pytest.mark.slow
 def test_few_comments_are_copied_into_a_bucket_with_room(mongo, settings, target, monkeypatch):
     """Otherwise each comment would have its own bucket, and the last page would be read from a hundred."""
     backend = configure(settings, SIZE=10)
@@ -252,6 +258,7 @@ def test_few_comments_are_copied_into_a_bucket_with_room(mongo, settings, target
     audit.stored(target, "auth_user")
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
 def test_long_reads_use_no_long_lived_cursor(mongo, settings, target, form, monkeypatch, commands):
     """Batch by batch, also if a batch ends between comments with the same number."""

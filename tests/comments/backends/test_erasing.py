@@ -78,6 +78,7 @@ def test_comment_being_restored_is_erased(mongo, backend, target, monkeypatch):
     assert gone(mongo, backend, target)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("work", ["post", "import"])
 def test_comment_being_written_is_erased(mongo, backend, target, monkeypatch, work):
     """The comment was claimed before the erasure, and stored after it."""
@@ -119,6 +120,7 @@ def test_late_removal_keeps_no_erased_text(mongo, backend, target, monkeypatch):
     assert audit.stored(target, "auth_user")
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("change", ["published", "restored"])
 def test_sweep_erases_what_dead_writers_stored_later(mongo, backend, target, monkeypatch, change):
     """The worker sweeps for it."""

@@ -58,6 +58,7 @@ def test_import_is_ordered_despite_concurrent_posts(mongo, settings, target):
     assert [c.source for c in backend.iterate(target)] == ["1", "2", "reader"]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
 def test_renumbering_also_moves_held_comments(mongo, settings, target, form):
     backend = configure(settings, *form)
@@ -73,6 +74,7 @@ def test_renumbering_also_moves_held_comments(mongo, settings, target, form):
     audit.stored(target, "auth_user")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
 def test_many_comments_are_stored_in_order_and_once(mongo, settings, target, form):
     """Several batches with threads across them.
@@ -102,6 +104,7 @@ def test_comments_before_an_orphan_are_imported(mongo, settings, target):
     audit.stored(target, "auth_user")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
 def test_concurrent_importers_store_each_comment_once(mongo, settings, target, form):
     backend = configure(settings, *form)
@@ -132,6 +135,7 @@ class TestManyDiscussions:
         mongo.auth_user.insert_many(account(key) for key in keys)
         return [Target("auth.user", str(key)) for key in keys]
 
+    @pytest.mark.slow_after(1)
     @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
     def test_each_comment_is_stored_once(self, settings, targets, form):
         """One discussion is long, one exists, one is closed, and one exceeds the limit of its layout."""
@@ -182,6 +186,7 @@ class TestManyDiscussions:
         assert [len(list(backend.iterate(target))) for target in targets[:2]] == [2, 2]
         assert backend.audit(targets[0]) == []
 
+    @pytest.mark.slow_after(1)
     @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
     def test_interrupted_import_is_repaired_and_completed(self, settings, targets, form):
         backend = configure(settings, *form)

@@ -77,6 +77,7 @@ class TestInterruptions:
             check,
         )
 
+    @pytest.mark.slow
     @EACH
     def test_interrupted_edit_is_whole_or_absent(self, mongo, settings, target, form):
         backend = configure(settings, *form)
@@ -91,6 +92,7 @@ class TestInterruptions:
 
         stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), edit, check)
 
+    @pytest.mark.slow
     @SOME
     def test_interrupted_removal_or_restore_is_whole_or_absent(self, mongo, settings, target, form, every):
         backend = configure(settings, *form)
@@ -105,6 +107,7 @@ class TestInterruptions:
 
         stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), there_and_back, check, every)
 
+    @pytest.mark.slow
     @SOME
     def test_interrupted_removal_or_restore_of_many_is_completed(self, mongo, settings, target, form, every):
         """Another group is repeated first, so that the claim of the interrupted one is found."""
@@ -125,6 +128,7 @@ class TestInterruptions:
 
         stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), there_and_back, check, every)
 
+    @pytest.mark.slow
     @SOME
     def test_interrupted_decision_is_whole_or_absent(self, mongo, settings, target, form, every):
         backend = configure(settings, *form)
@@ -142,6 +146,7 @@ class TestInterruptions:
 
         stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), hold_and_approve, check, every)
 
+    @pytest.mark.slow
     @SOME
     def test_interrupted_import_is_whole_or_absent(self, mongo, settings, target, form, every):
         backend = configure(settings, *form)

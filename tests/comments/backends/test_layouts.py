@@ -96,6 +96,7 @@ class TestThreads(QueueContract, SiteContract):
         return [Target("auth.user", str(key)) for key in keys]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("other", FORMS, ids=lambda form: "-".join(form))
 def test_discussions_are_converted_there_and_back(mongo, settings, target, other):
     backend = configure(settings, *other)

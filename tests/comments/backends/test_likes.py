@@ -66,6 +66,7 @@ def test_each_reader_counts_once(settings, target, form):
     assert maintenance.faults(target) == ()
 
 
+@pytest.mark.slow_after(2)
 @EACH
 def test_readers_who_like_at_once_are_all_counted(settings, target, form):
     backend = configure(settings, *form)
@@ -102,6 +103,7 @@ def test_number_is_repaired_after_a_crash(settings, target, change):
     assert maintenance.faults(target) == ()
 
 
+@pytest.mark.slow
 def test_number_is_repaired_after_the_process_was_killed(mongo, target, liked):
     command = [sys.executable, "-c", KILLED, mongo.name, str(target), liked.slug]
     killed = subprocess.run(command, cwd=Path(__file__).parents[3], env=os.environ, check=False)

@@ -22,6 +22,7 @@ def killed(target, calls):
         Interrupted(MongoBackend(), at=calls).convert(target, "buckets", Order.THREADED)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("calls", [8, 11, 14, 17])
 def test_next_claim_ends_a_dead_conversion(mongo, settings, target, calls):
     backend = configure(settings)
@@ -103,6 +104,7 @@ def test_failed_conversion_leaves_nothing(mongo, settings, target, monkeypatch):
     assert backend.audit(target) == []
 
 
+@pytest.mark.slow
 def test_switch_with_a_lost_response_keeps_the_new_copy(mongo, settings, target, monkeypatch):
     """The converter dies after the switch. The new copy must not be cleaned up as an unfinished one."""
     backend = configure(settings)
@@ -148,6 +150,7 @@ def test_writers_wait_while_too_much_must_be_copied_again(mongo, settings, targe
     audit.stored(target, "auth_user")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("stalls_in", ["compare", "recopy_touched", "switch"])
 def test_stalled_converter_delays_no_writer(mongo, settings, target, monkeypatch, stalls_in):
     """Waiting writers end the stalled conversion. When the converter continues, it changes nothing."""
@@ -178,6 +181,7 @@ def test_stalled_converter_delays_no_writer(mongo, settings, target, monkeypatch
     audit.stored(target, "auth_user")
 
 
+@pytest.mark.slow
 def test_touched_comments_are_left_to_the_comparison(mongo, settings, target, monkeypatch):
     """The list of touched comments stays short, however long the copying takes."""
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 4)

@@ -85,6 +85,7 @@ def configured(settings):
     return backend
 
 
+@pytest.mark.slow
 def test_pages_are_the_same_in_every_layout(mongo, settings, target):
     same_pages(configured(settings), target, 260, gaps=0.4, shared=0.1, seed=7)
 

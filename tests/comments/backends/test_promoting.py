@@ -64,6 +64,7 @@ def test_embedded_discussion_is_promoted_by_longer_edits(mongo, settings, target
     audit.stored(target, "auth_user")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("how", ["post", "approve"])
 def test_full_embedded_discussion_is_promoted_before_a_post(mongo, settings, target, monkeypatch, how):
     """A stopped writer can prevent the promotion until nothing can be posted."""

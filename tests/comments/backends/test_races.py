@@ -58,6 +58,7 @@ def insisting(work, crashes=None):
                 crashes["crashed"] += 1
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
 def test_every_token_is_posted_once(mongo, settings, target, form):
     """16 posters send 60 tokens three times each, also replies, and stop anywhere between two commands."""
@@ -99,6 +100,7 @@ def test_copy_of_a_form_stored_after_the_lookup_adds_nothing(mongo, settings, ta
     assert [item["source"] for item in audit.stored(target, "auth_user")] == ["once"]
 
 
+@pytest.mark.slow
 def test_two_moderators_publish_a_held_comment_once(mongo, settings, target):
     backend = configure(settings)
     held = [backend.hold(target, new(str(n))).held.id for n in range(20)]
@@ -124,6 +126,7 @@ def test_one_of_two_editors_gets_a_conflict(mongo, settings, target):
     assert len(backend.history(target, slug)) == len(set(won))
 
 
+@pytest.mark.slow
 def test_removals_and_restores_keep_the_count(mongo, settings, target):
     """Each request is sent twice at once. The count is right without a repair."""
     backend = configure(settings, "buckets", Order.THREADED)
@@ -170,6 +173,7 @@ def walker(target, acknowledged, stop, wrong):
     return overtaken
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("form", [DOCUMENTS, THREADED_BUCKETS], ids=lambda form: "-".join(form))
 def test_reading_by_cursor_skips_nothing_during_posts(mongo, settings, target, form):
     configure(settings, *form)

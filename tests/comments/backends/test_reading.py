@@ -47,6 +47,7 @@ READS = {
 }
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", READS)
 def test_reader_of_a_dropped_copy_reads_the_current_one(mongo, settings, target, monkeypatch, name):
     backend = configure(settings)

@@ -45,6 +45,7 @@ def age(mongo, target, seconds):
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"claims.0.at": then}})
 
 
+@pytest.mark.slow_after(2)
 def test_conversion_waits_no_longer_than_a_writer_can_take(mongo, target, lost, monkeypatch):
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.GATE_MS", 100)
     with pytest.raises(ConversionFailed, match="writes were still in progress"):

@@ -53,6 +53,7 @@ def test_list_for_readers_contains_nothing_twice(backend):
     assert [comment.source for comment in backend.by_author(EVE.id)] in (["eve"], [])
 
 
+@pytest.mark.slow_after(2)
 def test_erasure_during_a_switch_is_complete(mongo, backend, target, request):
     backend.erase_author(id=EVE.id)
     # Already when the call returns, unless the discussion switches back and forth during the search.

@@ -55,6 +55,7 @@ def test_rendered_markdown_has_the_same_letters():
         assert list(filter(str.isalpha, found)) == list(filter(str.isalpha, wanted)), html
 
 
+@pytest.mark.slow
 def test_nested_and_long_html_is_converted_in_time():
     for html in ("<b>" * 60_000 + "x", "<blockquote>" * 16_000 + "x", "<ul><li>" * 20_000 + "x", " " * 199_000 + "x"):
         assert "x" in to_markdown(html)

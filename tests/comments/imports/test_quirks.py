@@ -112,6 +112,7 @@ def test_last_of_several_comments_with_the_same_id_counts(system, static_site, r
     assert sorted(document["source"] for document in mongo["comments"].find()) == ["New", "Other"]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("system", sorted({*WRITERS} - {"django-comments"}))
 def test_deep_thread_is_folded(system, static_site, run_import, mongo):
     if system in TABLES:

@@ -77,6 +77,7 @@ def test_broken_disqus_export_is_refused(tmp_path, content, reason):
         read("disqus", tmp_path / "export.xml", content)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     "element",
     ['<post dsq:id="1"><message>' + "x" * 3_000_000, "<a>" * 1_000_000, f'<post dsq:id="{"1" * 3_000_000}"/>'],
@@ -87,6 +88,7 @@ def test_long_xml_elements_are_refused(tmp_path, element):
         read("disqus", tmp_path / "export.xml", DISQUS.partition("<category")[0] + element)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_xml_elements_without_comments(tmp_path):
     path = tmp_path / "export.xml"
     start = DISQUS.partition("<category")[0].encode()

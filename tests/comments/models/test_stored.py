@@ -62,6 +62,7 @@ def test_comments_of_a_discussion_are_found_by_an_index(mongo, settings, target,
     assert "COLLSCAN" not in stages(explain(mongo, commands.sent[0]))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", STORED)
 def test_admin_lists_search_and_filter(mongo, settings, target, operator, name):
     backend = configure(settings)
@@ -74,6 +75,7 @@ def test_admin_lists_search_and_filter(mongo, settings, target, operator, name):
     assert "@example.org" not in operator.get(url).content.decode()
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", STORED)
 def test_admin_lists_neither_count_nor_sort_collections(mongo, settings, target, operator, commands, name):
     backend = configure(settings)
@@ -120,6 +122,7 @@ def test_admin_action_converts_a_discussion(mongo, settings, target, operator):
     assert (found.layout, found.order) == ("buckets", Order.THREADED)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("codename", "layout"), [("can_moderate", "buckets"), ("view_storedcomment", "documents")])
 def test_only_moderators_can_convert_discussions(mongo, settings, target, client, codename, layout):
     backend = configure(settings)

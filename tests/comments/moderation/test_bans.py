@@ -49,6 +49,7 @@ def is_refused(response, message=REFUSED) -> bool:
     return response.status_code == 422 and message in text and "My text" in text
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("kind", "value", "sent", "message"),
     [

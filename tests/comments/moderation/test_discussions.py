@@ -146,6 +146,7 @@ def test_removed_comment_is_not_shown_as_pinned(post_page, client, comment, mode
     assert 'class="comments-pinned"' not in shown(client, post_page)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("do", ["hide", "spam"])
 def test_hidden_comment_leaves_the_page_and_returns(post_page, client, comment, moderator, do, mongo):
     def learned() -> int:

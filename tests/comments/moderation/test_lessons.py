@@ -54,6 +54,7 @@ def wave(target, public=4, held=4) -> None:
     services.post(target, author=CommentAuthor("B"), source="An answer", token="b")
 
 
+@pytest.mark.slow_after(1)
 @forms
 def test_bulk_decision_teaches_each_comment_once_and_its_undo_forgets(settings, mongo, target, sender, learned, form):
     configure(settings, *form)
@@ -116,6 +117,7 @@ def test_without_a_rule_that_learns_there_is_no_task(target, mongo, rules):
     assert mongo.jobs.count_documents({"name": "comments.learn"}) == 0
 
 
+@pytest.mark.slow_after(1)
 @forms
 def test_bulk_approval_publishes_pending_comments_and_is_undone(settings, mongo, target, sender, learned, form):
     configure(settings, *form)

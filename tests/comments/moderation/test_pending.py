@@ -135,6 +135,7 @@ def test_queue_page_shows_reason_context_and_parent(staff, post_page):
         assert shown in html
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("action", "verdict", "public"),
     [("approve", Verdict.APPROVED, 2), ("reject", Verdict.REJECTED, 0), ("spam", Verdict.SPAM, 0)],
@@ -362,6 +363,7 @@ def test_flags_of_deleted_comments_are_deleted(staff, post_page, commands):
     assert [flag.slug for flag in flags.list_flagged()] == [comment.slug]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("rev", ["9" * 30, "9" * 5_000, "٣", "-1", ""])
 def test_invalid_revision_causes_no_error(staff, post_page, rev):
     (held,) = hold(post_page)

@@ -73,6 +73,7 @@ def traces(mongo, *words: str) -> dict[str, set[str]]:
     return {name: words for name, words in found.items() if words}
 
 
+@pytest.mark.slow_after(1)
 def test_traces_are_found_before_the_erasure(seeded, mongo, network):
     """This makes sure that the searches after an erasure can find something."""
     found = traces(mongo, NAME, EMAIL, TEXT, network)
@@ -91,6 +92,7 @@ def test_traces_are_found_before_the_erasure(seeded, mongo, network):
     assert traces(mongo, ADDRESS) == {}
 
 
+@pytest.mark.slow_after(1)
 def test_no_public_page_or_feed_contains_an_email(seeded, network):
     first = list(selectors.iterate(seeded))[0]
     arguments = [seeded.label, seeded.pk]
@@ -108,6 +110,7 @@ def test_no_public_page_or_feed_contains_an_email(seeded, network):
             assert secret not in html, (url, secret)
 
 
+@pytest.mark.slow_after(1)
 def test_no_page_reachable_from_the_front_contains_an_email(seeded, network):
     """All URLs reachable from the front page without logging in."""
     waiting, seen = ["/"], set()
@@ -131,6 +134,7 @@ def end_of_erasures(mongo):
     assert maintenance.sweep_erasures() == 0
 
 
+@pytest.mark.slow_after(1)
 def test_erased_author_leaves_no_trace(seeded, mongo, network):
     out = StringIO()
     call_command("erase_author", "--email", EMAIL, stdout=out)
@@ -150,6 +154,7 @@ def test_address_is_matched_without_case(client, post_page, mongo):
     assert mongo["comments.subscriptions"].count_documents({}) == 0
 
 
+@pytest.mark.slow_after(1)
 def test_dry_run_erases_nothing(seeded, mongo):
     before = traces(mongo, NAME, EMAIL, TEXT)
     out = StringIO()
@@ -158,6 +163,7 @@ def test_dry_run_erases_nothing(seeded, mongo):
     assert traces(mongo, NAME, EMAIL, TEXT) == before
 
 
+@pytest.mark.slow_after(2)
 def test_export_contains_every_copy(seeded, network):
     out = StringIO()
     call_command("export_author", "--email", EMAIL, stdout=out, stderr=StringIO())
@@ -217,6 +223,7 @@ def test_erasing_an_account_includes_its_email(client, post_page, ann, mongo):
     assert mongo["comments.subscriptions"].count_documents({}) == 0
 
 
+@pytest.mark.slow_after(1)
 def test_erased_author_gets_no_pending_emails(seeded, mongo):
     call_command("erase_author", "--email", EMAIL, stdout=StringIO())
     while worker.work():
@@ -226,6 +233,7 @@ def test_erased_author_gets_no_pending_emails(seeded, mongo):
     assert not [message for message in mail.outbox if EMAIL in message.to or TEXT in message.body]
 
 
+@pytest.mark.slow_after(1)
 def test_failed_jobs_and_logs_contain_no_email(seeded, mongo, network, monkeypatch, caplog):
     """Even if the error contains it: only the kind of the error is stored."""
 

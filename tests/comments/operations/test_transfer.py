@@ -49,6 +49,7 @@ def target() -> Target:
     return Target("nodes.node", str(build.node("basic-page", "page")))
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("into", ["documents", "embedded", "buckets"])
 @pytest.mark.parametrize("out_of", ["documents", "embedded", "buckets"])
 def test_round_trip_gives_the_same_bytes(target, rules, out_of, into):
@@ -114,6 +115,7 @@ def exported_head(target: Target) -> bytes:
     return json.dumps({"discussion": str(target), "open": True}).encode()
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
 def test_restrictions_are_exported_and_imported(target, rules, layout):
     rules(DEFAULT={"LAYOUT": layout})
@@ -156,6 +158,7 @@ def test_imported_likes_are_counted_once(target):
     assert selectors.likes(target) == before
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("likes", [-1, True, "3", 1.5, None, 10**18, {"$gt": 0}])
 def test_invalid_number_of_likes_is_refused(target, likes):
     discuss(target)
@@ -178,6 +181,7 @@ def test_older_comments_are_sorted_into_a_discussion(target):
     assert [c.number for c in found] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -275,6 +279,7 @@ def test_held_comment_is_imported_once_and_keeps_decisions(target):
         transfer.import_held(row | {"comment": "../up"})
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "//evil.example", "https://a.example/ onclick=x", "data:,x"])
 def test_importing_an_unsafe_url_drops_it(target, url, mongo):
     discuss(target)

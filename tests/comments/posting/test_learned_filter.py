@@ -49,10 +49,12 @@ def test_spam_is_held_with_the_words_that_weighed_most(decided):
     assert {"casino", "bonus"} <= set(reason.partition("% ")[2].split(", "))
 
 
+@pytest.mark.slow
 def test_honest_comment_is_not_held(decided):
     assert spam.judge(submission("Which chapter has the letters of the printer?")).held_by == ()
 
 
+@pytest.mark.slow
 def test_unknown_words_say_nothing(decided):
     assert spam.judge(submission("Zwölf Boxkämpfer jagen Viktor quer über den Deich")).held_by == ()
 
@@ -64,11 +66,13 @@ def test_filter_waits_for_enough_decisions(hold):
     assert spam.judge(submission("casino bonus")).held_by == ()
 
 
+@pytest.mark.slow
 def test_many_unknown_words_do_not_hide_spam(decided):
     filling = " ".join(f"filling{n}" for n in range(300))
     assert spam.judge(submission(f"casino bonus win our {filling}")).held_by
 
 
+@pytest.mark.slow
 def test_changed_decision_is_learned_again(decided, target, mongo):
     before = sorted(mongo["comments.features"].find({}, {"at": 0}), key=str)
     held = services.hold(target, author=CommentAuthor("Bea"), source="A casino", token="t" * 16, reasons=("x",)).held
@@ -82,6 +86,7 @@ def test_changed_decision_is_learned_again(decided, target, mongo):
     assert sorted((one for one in counted if len(one) > 1), key=str) == before
 
 
+@pytest.mark.slow
 def test_undone_approval_is_forgotten(decided, hold, mongo):
     held = hold("A letter", "one-more-token")
     pending.decide("approve", [held.id], "1")
@@ -98,6 +103,7 @@ def test_decisions_by_programs_teach_nothing(hold, mongo):
     assert mongo["comments.lessons"].count_documents({}) == 0
 
 
+@pytest.mark.slow
 def test_no_text_is_stored(decided, mongo):
     stored = str(list(mongo["comments.features"].find()) + list(mongo["comments.lessons"].find()))
     assert "casino" not in stored
@@ -109,6 +115,7 @@ def test_long_comment_has_a_limited_number_of_features():
     assert len(LearnedFilter().features("Ann", text, "", now())) == MAX_FEATURES
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("place", [0, 700, 1_400])
 def test_spam_among_many_unknown_words_is_held(decided, place):
     words = [f"w{n}" for n in range(1_400)]
@@ -155,6 +162,7 @@ def test_filter_reads_with_one_command(decided, commands):
     assert [event.command_name for event in commands.sent] == ["find"]
 
 
+@pytest.mark.slow
 def test_reason_is_a_sentence(decided, target):
     sent = submission("Our casino has a bonus", nonce="n" * 16)
     held_by = spam.judge(sent).held_by

@@ -86,6 +86,7 @@ def test_rules_about_forms_ignore_edits(client, post_page, rules):
     assert stored(post_page).source == "Mine"
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("mode", ["hold-first", "hold-all", "members"])
 def test_comment_by_a_moderator_is_always_public(client, post_page, rules, moderator, mode):
     rules(MODE=mode, RATE=(0, 600), MIN_SECONDS=60, WORDS=["casino"])

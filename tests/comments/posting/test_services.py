@@ -155,6 +155,7 @@ def test_held_import_keeps_its_time_also_in_closed_ones(mongo):
     assert post(token="three").comment.posted > WRITTEN
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("order", "to_show", "to_post"), [("oldest", 2, 6), ("threaded", 3, 7)])
 def test_buckets_stay_within_their_command_budget(mongo, commands, settings, order, to_show, to_post):
     entry = {"LAYOUT": "buckets", "ORDER": order, "OPTIONS": {"SIZE": 10}}
@@ -183,6 +184,7 @@ def test_only_catalogue_and_commit_are_written_without_waiting(mongo, commands):
     assert waited == [("findAndModify", "majority"), ("insert", "majority"), ("insert", 1), ("update", 1)]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("layout", "order", "collection"),
     [

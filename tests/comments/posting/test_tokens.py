@@ -140,6 +140,7 @@ def test_imported_comment_is_recognized_by_its_key(post_page):
     assert [comment.source for comment in selectors.iterate(post_page)] == ["One"]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_hash_of_a_form_is_erased_with_its_author(mongo, post_page, rules, settings, layout):
     rules(TARGETS={"nodes.node": {"LAYOUT": layout}})

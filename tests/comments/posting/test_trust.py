@@ -78,6 +78,7 @@ def ban_words(chief, target, slug):
     batches.hide(chief, batches.of_term(term))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("mark", [mark_on_page, mark_all, ban_words])
 @pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
 def test_published_spam_takes_the_trust_away_until_it_is_restored(writer, post_page, chief, rules, mark, layout):
@@ -93,6 +94,7 @@ def test_published_spam_takes_the_trust_away_until_it_is_restored(writer, post_p
     assert post(writer, post_page, "Once more") is None
 
 
+@pytest.mark.slow_after(1)
 def test_rejected_comment_does_not_take_the_trust_away(writer, post_page, chief):
     for text in ("One", "Two"):
         approve(post(writer, post_page, text))

@@ -15,6 +15,7 @@ from tests.support.comments.site import change_url, post_directly
 pytestmark = pytest.mark.usefixtures("mongo")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("order", ["oldest", "newest", "threaded"])
 def test_permalink_opens_the_page_with_the_comment(client, post_page, order):
     comments = [post_directly(post_page, f"Number {n}", f"t{n}") for n in range(120)]
@@ -56,6 +57,7 @@ def test_permalink_of_a_removed_comment_explains_or_redirects(client, post_page)
     assert client.get(change_url("url-redirect", lone)).status_code == 302
 
 
+@pytest.mark.slow
 def test_pages_lead_through_the_whole_discussion(client, post_page):
     for n in range(120):
         post_directly(post_page, f"Number {n}.", f"t{n}")

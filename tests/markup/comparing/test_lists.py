@@ -45,6 +45,7 @@ def test_item_changed_by_both_sides_is_a_conflict(base, mine, theirs, ours, othe
     assert ("".join(found.mine), "".join(found.theirs)) == (ours, others)
 
 
+@pytest.mark.slow
 @given(base=LISTS, mine=LISTS, theirs=LISTS)
 def test_additions_of_both_sides_are_kept(base, mine, theirs):
     found = merge(base, mine, theirs)

@@ -226,6 +226,7 @@ def test_merge_loses_no_typed_text(three):
     assert kept <= _lines(mine) | _lines(theirs) | _lines(base)
 
 
+@pytest.mark.slow
 @holds
 @given(versions(), st.data())
 def test_every_conflict_can_be_resolved(three, data):

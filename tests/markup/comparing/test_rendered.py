@@ -74,6 +74,7 @@ PARTS = st.sampled_from(
 TEXTS = st.lists(PARTS, max_size=8).map("\n\n".join)
 
 
+@pytest.mark.slow
 @holds
 @given(old=TEXTS, new=TEXTS)
 def test_both_versions_can_be_read_from_the_differences(old, new):

@@ -117,6 +117,7 @@ def test_html_is_cleaned_in_comments(html, expected):
     assert clean(html, "comment") == expected
 
 
+@pytest.mark.slow_after(1)
 @PROFILES
 @settings(holds, max_examples=500)
 @given(html=soup)
@@ -126,6 +127,7 @@ def test_cleaned_html_is_allowed_and_stable(html, profile):
     assert clean(cleaned, profile) == cleaned
 
 
+@pytest.mark.slow_after(1)
 @PROFILES
 @holds
 @given(html=soup)

@@ -79,6 +79,7 @@ def test_stricter_profile_is_the_default():
     assert render("<b>a</b> ![b](/c)") == render("<b>a</b> ![b](/c)", "comment")
 
 
+@pytest.mark.slow_after(1)
 @PROFILES
 @settings(holds, max_examples=400)
 @given(source=markdown)

@@ -72,6 +72,7 @@ MUTANTS = (
         'if document is None or document["epoch"] != self.to.epoch:',
         "if True:",
         "tests/comments/backends/test_live_conversion.py::test_switch_with_a_lost_response_keeps_the_new_copy",
+        marked="slow",
     ),
     Mutant(
         "refused commit of a post",

@@ -79,6 +79,7 @@ MUTANTS = (
         'if not is_comment(environ["REQUEST_METHOD"], environ["PATH_INFO"]):',
         "if True:",
         "tests/cms/requests/test_comment_flood.py::test_flood_leaves_threads_to_readers",
+        marked="slow",
     ),
     Mutant(
         "changes of a bulk counted",

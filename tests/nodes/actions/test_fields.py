@@ -62,6 +62,7 @@ def test_authors_cannot_set_fields_of_publishers(mongo, author, draft_page, fiel
     assert pages(mongo) == before
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("field", PUBLISHED_BY)
 def test_publishers_set_fields_of_publishers(author, publisher, field):
     for number in range(3):

@@ -44,6 +44,7 @@ def superuser(editor):
     return editor("root").user
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("action", [*BOTH, *ONLY_NODES, *IN_THE_TRASH])
 def test_missing_and_unfinished_ids_are_not_found(mongo, superuser, action):
     act = {**BOTH, **ONLY_NODES, **IN_THE_TRASH}[action]

@@ -59,11 +59,13 @@ def as_told(field: Any, value: Any) -> Any:
     return value
 
 
+@pytest.mark.slow_after(2)
 @every_type
 def test_declaration_passes_the_checks(place):
     assert [fault for fault in check_content() if place[0] in str(fault.obj)] == []
 
 
+@pytest.mark.slow_after(2)
 @every_type
 @several
 def test_written_values_are_read_back_and_pass_the_validator(place, amount):
@@ -80,6 +82,7 @@ def test_written_values_are_read_back_and_pass_the_validator(place, amount):
     check()
 
 
+@pytest.mark.slow_after(1)
 @every_type
 @several
 def test_saving_unchanged_values_writes_nothing(place, amount):
@@ -101,6 +104,7 @@ def test_saving_unchanged_values_writes_nothing(place, amount):
     check()
 
 
+@pytest.mark.slow_after(1)
 @every_type
 @several
 def test_unchanged_form_changes_nothing(place, amount, editor):
@@ -121,6 +125,7 @@ def test_unchanged_form_changes_nothing(place, amount, editor):
     check()
 
 
+@pytest.mark.slow_after(1)
 @every_type
 @several
 def test_merge_of_two_editors_loses_nothing(place, amount):

@@ -84,6 +84,7 @@ def names_in(value: Any) -> set[str]:
     return {name for inner in value for name in names_in(inner)} if isinstance(value, list) else set()
 
 
+@pytest.mark.slow
 @every_type
 def test_invalid_value_is_refused_or_harmless(place):
     type, section = place
@@ -124,6 +125,7 @@ def test_unknown_field_path_is_refused(place):
     assert stored(node_id) == before
 
 
+@pytest.mark.slow
 @every_type
 def test_form_responds_to_any_input(place, editor):
     type, section = place

@@ -116,6 +116,7 @@ def test_template_of_the_extended_type_is_the_fallback():
     assert list(Almanac.templates())[-1] == "shop/almanac.html"
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("section", "inside", "may"),
     [

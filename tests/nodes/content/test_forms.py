@@ -68,6 +68,7 @@ def test_unchanged_fields_stay_unchanged(stew, editor):
     assert stored(stew) == before
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
@@ -106,6 +107,7 @@ FIELDS = [
 ]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("choice", ["mine", "theirs", "edit"])
 @pytest.mark.parametrize(("name", "theirs", "mine", "stored_theirs", "stored_mine"), FIELDS)
 def test_field_changed_by_both_is_decided_on_the_conflict_page(
@@ -211,6 +213,7 @@ class TestParts:
         assert again["steps-1-minutes"] == ["-3"]
         assert stored(cooked) == before
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize("count", ["-1", "x", "99999999", "²", ""])
     def test_forged_count_loses_nothing(self, cooked, editor, count):
         ann, before = editor(), stored(cooked)["detail"]["steps"]
@@ -233,6 +236,7 @@ class TestParts:
         assert ann.send(change(cooked), form).status_code == 302
         assert [what for what, _minutes in self.steps(cooked)] == ["Soak", *(f"Stir {n}" for n in range(1, MOST + 5))]
 
+    @pytest.mark.slow_after(1)
     @pytest.mark.parametrize(
         "forged",
         [
@@ -256,6 +260,7 @@ class TestParts:
         assert bob.send(change(cooked), _with_rows(mine, {}, {"what": "Simmer"}, {"what": "Eat"})).status_code == 302
         assert self.steps(cooked) == [("Soak", 30), ("Simmer", 90), ("Eat", 0)]
 
+    @pytest.mark.slow_after(1)
     @pytest.mark.parametrize(("choice", "first"), [("mine", "Boil"), ("theirs", "Wash"), ("edit", "Boil")])
     def test_row_changed_by_both_is_decided_on_the_conflict_page(self, cooked, editor, choice, first):
         ann, bob = editor(), editor("bob")

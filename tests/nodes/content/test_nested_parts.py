@@ -56,6 +56,7 @@ def test_server_validates_nested_fields(project, mongo):
         )
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -158,6 +159,7 @@ def test_form_keeps_typed_rows_and_shows_the_place_of_an_error(project, editor):
     assert phases(project)[0]["tasks"][0]["tools"][1]["count"] == 3
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("count", ["", "x", "-1", "501", "99999", None])
 def test_unreadable_inner_rows_are_rejected(project, editor, count):
     ann, before = editor(), stored(project)
@@ -171,6 +173,7 @@ def test_unreadable_inner_rows_are_rejected(project, editor, count):
     assert stored(project) == before
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     "sent",
     [
@@ -187,6 +190,7 @@ def test_too_many_rows_are_rejected_before_they_are_rendered(project, editor, se
     assert stored(project) == before
 
 
+@pytest.mark.slow
 def test_typed_rows_above_the_limit_are_shown_again_with_the_limit(project, editor):
     ann, before = editor(), stored(project)
     tools = "phases-0-tasks-0-tools"
@@ -226,6 +230,7 @@ def test_edits_of_different_inner_rows_are_merged(project, editor):
     )
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("choice", "name"), [("mine", "quill"), ("theirs", "pencil"), ("edit", "quill")])
 def test_conflict_in_an_inner_row_is_decided_on_the_conflict_page(project, editor, choice, name):
     ann, bob = editor(), editor("bob")

@@ -22,6 +22,7 @@ def change(node_id):
     return f"/admin/nodes/node/{node_id}/change/"
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("spelling", ["/cooking", "http://testserver/cooking", "cooking/", "{id}", "node:{id}"])
 def test_node_is_referenced_by_url_or_id(stew, recipes, editor, spelling):
     ann = editor()
@@ -32,6 +33,7 @@ def test_node_is_referenced_by_url_or_id(stew, recipes, editor, spelling):
     assert ann.open(change(stew))["goes_with"] == ["/cooking"]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("typed", ["/nowhere", "/hidden", "node:5", "https://[", "{'$gt': ''}", "/"])
 def test_hidden_node_cannot_be_referenced(stew, editor, typed):
     node(slug="hidden", published=None)

@@ -236,6 +236,7 @@ def test_services_refuse_to_write_uninstalled_types(uninstalled):
         editing.create(EDITOR, type="blog-entry", parent_id=uninstalled["cookbook"], slug="", title="New")
 
 
+@pytest.mark.slow
 def test_doctor_reports_uninstalled_types(uninstalled):
     def told():
         return [finding.message for finding in doctor.examine() if finding.name == "type-not-installed"]

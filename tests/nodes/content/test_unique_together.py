@@ -198,6 +198,7 @@ def test_scheduled_changes_are_published_without_conflict(venue, mongo):
     assert stored(made)["detail"]["room"] == "Attic"
 
 
+@pytest.mark.slow
 def test_scheduled_changes_that_cannot_be_published_are_reported(venue, mongo, without_query):
     made = show(venue)
     draft = drafts.save_draft(EDITOR, made, nonce(made), {"detail.room": "Attic"})
@@ -287,6 +288,7 @@ def test_queries_use_the_index(venue, mongo):
     assert "unique_show_starts_room" in str(plan["queryPlanner"]["winningPlan"])
 
 
+@pytest.mark.slow
 def test_setup_indexes_lists_existing_duplicates(venue, mongo, without_query):
     mongo["cms.nodes"].drop_index("unique_show_starts_room")
     made = [show(venue), show(venue, "other")]
@@ -314,6 +316,7 @@ def test_page_with_stored_duplicate_can_still_be_corrected(venue, mongo, monkeyp
     assert refused(save, made[0], nonce(made[0]), detail__room="Hall") == BOTH
 
 
+@pytest.mark.slow
 def test_index_is_left_out_on_a_cluster(venue, mongo, monkeypatch):
     for module in ("marginalia.mongo.indexes.planning", "nodes.doctor"):
         monkeypatch.setattr(f"{module}.is_mongos", lambda alias: True)

@@ -61,6 +61,7 @@ def test_words_that_no_page_contains_are_forgotten(mongo):
     assert "umbrellas" not in stored
 
 
+@pytest.mark.slow
 def test_doctor_reports_pages_without_terms(mongo):
     page = node(slug="page")
     assert findings("not-searchable") == []

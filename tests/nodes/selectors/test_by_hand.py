@@ -49,6 +49,7 @@ def scrambled(section) -> list[str]:
     return [f"n-{number:02}" for number in reversed(range(12))]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("size", [1, 5, 12, 100])
 def test_pages_follow_each_other(mongo, book, size):
     assert walk(book, size) == sorted(walk(book, size))
@@ -60,6 +61,7 @@ def test_pages_follow_each_other(mongo, book, size):
     assert walk(book, size) == first + [f"n-{number:02}" for number in reversed(range(6))]
 
 
+@pytest.mark.slow
 def test_neighbours_follow_the_list(mongo, book):
     post = node("news", "post", parent=book)
     hidden_section = node("handbook", "inner", parent=book)
@@ -76,6 +78,7 @@ def test_neighbours_follow_the_list(mongo, book):
     assert (post, hidden_section) == tuple(stored_nodes.find(book, slug).pk for slug in ("post", "inner"))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("cursor", ["a", "$gt", ".", "G.slug", "\n", "8000"])
 def test_invalid_cursor_is_refused(book, cursor):
     with pytest.raises(ValueError, match=r".*"):

@@ -468,6 +468,7 @@ VALUES = {
 }
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     "names", [*VALUES, *(f"-{name}" for name in VALUES), "published", "-title", "id", ("hall", "-places")]
 )

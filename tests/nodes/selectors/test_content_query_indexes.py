@@ -67,6 +67,7 @@ def site(mongo):
     indexes.ensure()
 
 
+@pytest.mark.slow
 def test_types_declare_indexes_that_setup_indexes_creates(mongo, site):
     created = mongo[NODES].index_information()
     assert set(created) >= NAMES
@@ -122,6 +123,7 @@ def examined(monkeypatch, query) -> list[doctor.Finding]:
     return [finding for finding in doctor.examine() if "the meetings" in finding.message]
 
 
+@pytest.mark.slow
 def test_doctor_names_the_missing_index_of_a_registered_query(mongo, site, monkeypatch):
     assert examined(monkeypatch, Meeting.live.filter(starts__gte=START).order_by("starts")[:10]) == []
     assert examined(monkeypatch, Meeting.live.in_section(site).order_by("starts")[:10]) == []

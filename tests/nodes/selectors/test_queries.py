@@ -138,6 +138,7 @@ def test_every_query_uses_an_index_and_reads_little(client, site, mongo, command
     assert seen > 60
 
 
+@pytest.mark.slow
 def test_renamed_index_works_as_well(client, site, mongo):
     declared = {name: one for name, one in mongo["cms.nodes"].index_information().items() if name != "_id_"}
     try:
@@ -214,6 +215,7 @@ def test_free_slug_is_found_with_few_reads(site, mongo, commands):
         assert sum(plan["executionStats"]["totalKeysExamined"] for plan in plans) <= 2 * slugs.TRIED
 
 
+@pytest.mark.slow
 def test_free_slug_has_the_first_free_number(site):
     taken = [f"many-{number}" for number in range(2, 5 * slugs.TRIED) if number != 3 * slugs.TRIED]
     rows = (row("blog-entry", site, slug, None) for slug in ("many", *taken))

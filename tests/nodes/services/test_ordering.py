@@ -66,6 +66,7 @@ def test_restored_page_returns_to_its_position(mongo, book, chapters):
     assert "position" not in whole(mongo, chapters[1])
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("order", ["bacde", "eabcd", "bcdea", "edcba", "abdce", "cabed"])
 def test_any_order_is_stored(book, chapters, order):
     assert arrange(book, chapters, order) == 0

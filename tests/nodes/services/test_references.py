@@ -83,6 +83,7 @@ def test_markdown_fields_are_indexed_like_the_text():
     assert refs(pie) == sorted([one, two])
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("among", [1, 3])
 def test_uses_are_found_by_indexes_without_a_sort(mongo, commands, among):
     targets = [node(slug=f"target-{n}") for n in range(among)]

@@ -50,6 +50,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_copy_named_on_a_page_is_sent(mongo, client, shape):
     name, data = SHAPES[shape]

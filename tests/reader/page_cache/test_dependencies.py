@@ -77,6 +77,7 @@ def test_cached_pages_equal_fresh_pages_after_any_change(answered, changes):
     assert set(answered) >= {"/", "/blog/after", "/shows", "/folder/inner/page", "/gallery/lake"}
 
 
+@pytest.mark.slow
 def test_text_below_the_excerpt_outdates_only_its_own_pages(answered):
     """Also not pages that link to it, or show its title."""
     blog = node("blog", "blog")

@@ -391,6 +391,7 @@ class _Reading(list):
                 self._reading = False
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("change", ["text", "section", "comment"])
 def test_reads_between_commands_of_a_save_leave_nothing_stale(post, change):
     """A reader after the save sees the change, whatever was cached during it, because the version is renewed last."""

@@ -90,6 +90,7 @@ def test_cached_bytes_are_limited():
     assert small.get(("big",)) is None
 
 
+@pytest.mark.slow
 def test_memory_of_cached_pages_is_counted_fully(mongo, client):
     folder = node("folder", "folder", published=now() - timedelta(days=2))
     client.get("/folder")

@@ -123,6 +123,7 @@ class TestSearch:
         assert answer.status_code == 200
         return [hit.node.metadata.slug for hit in answer.context["results"].hits]
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize(
         ("query", "slugs"),
         [
@@ -173,6 +174,7 @@ class TestSearch:
     def test_query_finds_pages(self, client, query, slugs):
         assert self.found(client, query) == slugs
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize(
         "written", ["shopkeeper's", "shopkeeper’s", "shopkeeperʼs", "shop\u00adkeeper's", "shop\u200bkeeper’s"]
     )
@@ -194,6 +196,7 @@ class TestSearch:
         ):
             assert self.found(client, query) == ["found"], query
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize(
         "query",
         [
@@ -217,6 +220,7 @@ class TestSearch:
             page = client.get("/search", {"q": query}).content.decode()
             assert ("<mark>couldn&#x27;t</mark>" in page, "<mark>couldn’t</mark>" in page) == (True, True)
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize(
         ("written", "query"),
         [("می\u200cخواهم", "میخواهم"), ("میخواهم", "می\u200cخواهم"), ("紅\u200b樓夢", "紅樓夢"), ("l'arbre", "arbre")],
@@ -240,6 +244,7 @@ class TestSearch:
         assert all("No results for" in page for page in (one, two))
         assert ["fewer words" in page for page in (one, two)] == [False, True]
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize(
         "query",
         [
@@ -288,6 +293,7 @@ class TestSearch:
         assert client.get("/search/suggestions").json() == {"suggestions": []}
         assert client.post("/search/suggestions", {"q": "in"}).status_code == 405
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize("page", ["0", "-1", "x", "11", "99999999999", "²"])
     def test_invalid_page_returns_404(self, client, page):
         assert client.get("/search", {"q": "ink", "page": page}).status_code == 404
@@ -343,6 +349,7 @@ class TestSearch:
         results = client.get("/search", {"q": "rain zebra"}).context["results"]
         assert ([hit.node.metadata.slug for hit in results.hits], results.is_cut_short) == (["rare"], False)
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize("query", ["umbrella tag:leather", "umbrella in:essays", "umbrella author:jun"])
     def test_rare_tag_section_or_author_is_found_among_pages_with_a_common_word(self, client, blog, monkeypatch, query):
         monkeypatch.setattr(index, "LOOKED_THROUGH", 4)
@@ -565,6 +572,7 @@ class TestNotFound:
         assert self.suggested(client, "/lakes/walchense") == ["/lakes/walchensee"]
         assert self.suggested(client, "/lake") == ["/lakes"]
 
+    @pytest.mark.slow
     def test_similar_urls_are_found_in_large_sections(self, client, blog):
         for number in range(200):
             node("blog-entry", f"hello-{number:03}", parent=blog, title="Words")

@@ -146,6 +146,7 @@ def test_photo_describes_its_file(client, site):
     assert (photo["width"]["value"], photo["height"]["value"]) == (across, down)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("language", ["en", "zh-hans", "de"])
 @pytest.mark.parametrize("address", ["/news/post", "/gallery/lake", "/gallery"])
 def test_page_with_a_photo_has_a_preview_image(client, site, address, language):

@@ -132,6 +132,7 @@ class TestPhotosInTexts:
         build.node("blog-entry", "post", parent=blog, text=words)
         return "/blog/post"
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize("name", ["{id}", "one", "lakes/one"])
     def test_photo_is_shown_by_id_or_name(self, client, name):
         photo_id = upload(gallery("lakes"), pictures.jpeg(1, pictures.image((900, 600))), name="one.jpg")

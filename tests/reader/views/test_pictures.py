@@ -65,6 +65,7 @@ def throw_away(photo_id: ObjectId) -> None:
     trash.trash(EDITOR, photo_id, document(photo_id)["metadata"]["nonce"], "cms.assets.files")
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("address", LISTS)
 def test_lists_show_the_picture_around_its_focal_point(client, post, photo, address):
     [(link, picture)] = THUMBNAIL.findall(page(client, address))
@@ -207,6 +208,7 @@ def test_share_picture_of_the_site_is_the_fallback(client, post, photo):
     assert said(page(client, "/plain"), "og:image") is None
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("address", ["/news/harbour", "/news", "/about"])
 def test_seo_fields_replace_title_and_description(client, post, address):
     node("basic-page", "about", title="About", summary="Us")

@@ -259,6 +259,7 @@ class TestUrls:
 class TestRights:
     """Readers can use a route exactly while they can see its page."""
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize(
         "dates",
         [

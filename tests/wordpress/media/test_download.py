@@ -109,6 +109,7 @@ class TestFetching:
         with pytest.raises(DownloadError, match="too many redirects"):
             fetched(old, "/round")
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize(
         "url",
         [
@@ -284,6 +285,7 @@ class TestImporting:
         assert old.asked == ["/wp-content/uploads/no.jpg", "/wp-content/uploads/gone.jpg"]
         assert snapshot(mongo) == before
 
+    @pytest.mark.slow_after(1)
     @pytest.mark.parametrize("at", [1, 2])
     def test_interrupted_run_resumes(self, mongo, run, old, tmp_path, at):
         path = tmp_path / "some.xml"

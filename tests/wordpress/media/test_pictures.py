@@ -175,6 +175,7 @@ class TestCopies:
         text = html_of(mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["metadata"])
         return [names[part.split('"')[0]] for part in text.split('src="photo:')[1:]]
 
+    @pytest.mark.slow_after(2)
     @pytest.mark.parametrize(
         ("attached", "shown"),
         [
