@@ -110,7 +110,7 @@ def _comments() -> Iterator[Card]:
         text = _("Readers will see these comments after you approve them.")
         yield Card(_("Pending comments"), format_count(waiting_count, pending.MAX_COUNTED - 1), url, text)
     if flagged := counts["flagged"]:
-        url = reverse("admin:marginalia_comments_moderation_published")
+        url = reverse("admin:marginalia_comments_moderation_reported")
         text = _("Readers reported these comments.")
         yield Card(_("Reported comments"), format_count(flagged, pending.MAX_COUNTED - 1), url, text)
 

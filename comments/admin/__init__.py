@@ -58,7 +58,7 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
         return [
             path("", page(self.queue), name="marginalia_comments_moderation_changelist"),
             path("decide", page(self.decide), name="marginalia_comments_moderation_decide"),
-            path("published", page(self.published), name="marginalia_comments_moderation_published"),
+            path("reported", page(self.reported), name="marginalia_comments_moderation_reported"),
             path(f"comment/{COMMENT_PATH}", page(self.comment), name="marginalia_comments_moderation_comment"),
             path("search", page(self.search), name="marginalia_comments_moderation_search"),
             path(f"alike/{COMMENT_PATH}", page(self.alike), name="marginalia_comments_moderation_alike"),
@@ -155,8 +155,8 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
             messages.success(request, DONE[action](len(decisions.done)) % {"n": len(decisions.done)})
             request.session["comments_undo"] = list(decisions.done) if action != "wait" else None
 
-    def published(self, request: HttpRequest) -> HttpResponse:
-        """Show reported comments and the newest comments.
+    def reported(self, request: HttpRequest) -> HttpResponse:
+        """Show the comments that readers have reported.
 
         On POST, delete the reports of comments that have been removed or no longer exist.
         """
@@ -172,13 +172,8 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
             for flag in gone:
                 actions.clear_flags(Sender(request, ()), flag.target, flag.slug)
             return HttpResponseRedirect(request.path)
-        context = {
-            "flagged": flagged,
-            "gone": len(gone),
-            "recent": selectors.recent(PAGE_SIZE),
-            "state": "published",
-        }
-        return self._page(request, "published", _("Published comments"), **context)
+        context = {"flagged": flagged, "gone": len(gone), "state": "reported"}
+        return self._page(request, "reported", _("Reported comments"), **context)
 
     def comment(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
         """Show a comment and its history. On POST, change the comment or dismiss its reports."""

@@ -56,7 +56,7 @@ class SearchPages:
             "state": "search",
             "chosen_state": request.GET.get("state", ""),
         }
-        return self._page(request, "search", _("Search comments"), **context)
+        return self._page(request, "search", _("All comments"), **context)
 
     def _apply(self, request: HttpRequest, form: SearchForm) -> str:
         """Apply an action to the selected comments, or to all that were found. Return the URL of the next page."""

@@ -268,7 +268,7 @@ EDITORS: dict[str, Callable[[Page, Site], Response]] = {
     "conflict page": _conflict,
     "history diff": _difference,
     "comment queue": _at("/admin/marginalia_comments/moderation/"),
-    "published comments": _at("/admin/marginalia_comments/moderation/published"),
+    "reported comments": _at("/admin/marginalia_comments/moderation/reported"),
     "photo library": _at("/admin/nodes/photo/"),
     "photo form": _at(lambda site: f"/admin/nodes/photo/{site.photo}/change/"),
     "photos to describe": _at(lambda site: f"/admin/nodes/photo/describe/?photo={site.photo}"),

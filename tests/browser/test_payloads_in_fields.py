@@ -106,7 +106,7 @@ class Typed:
             "/admin/nodes/sitesettings/",
             "/admin/nodes/node/add/?type=blog-entry",
         ]
-        self.staff += ["/admin/marginalia_comments/moderation/", "/admin/marginalia_comments/moderation/published"]
+        self.staff += ["/admin/marginalia_comments/moderation/", "/admin/marginalia_comments/moderation/search"]
         self._typed_in_addresses()
 
     def _post(self, blog: ObjectId, number: int, word: str, user: Any) -> None:

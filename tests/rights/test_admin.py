@@ -106,7 +106,7 @@ nodes/sitesettings/                                    a       a
 nodes/sitesettings/preview/                            -       a
 marginalia_comments/moderation/                                   ma      ma
 marginalia_comments/moderation/decide                             -       ma
-marginalia_comments/moderation/published                          ma      ma
+marginalia_comments/moderation/reported                           ma      ma
 marginalia_comments/moderation/comment/<label:label>/<commentkey:pk>/<commentslug:slug> ma ma
 marginalia_comments/moderation/search                             ma      ma
 marginalia_comments/moderation/alike/<label:label>/<commentkey:pk>/<commentslug:slug> ma ma

@@ -153,7 +153,7 @@ PATHS: dict[str, Callable[[Said], str]] = {
     "approve form": lambda s: f"/comments/approve/{s.held_id}",
     "queue": lambda s: "/admin/marginalia_comments/moderation/",
     "queue of spam": lambda s: "/admin/marginalia_comments/moderation/?state=spam",
-    "published, for admin": lambda s: "/admin/marginalia_comments/moderation/published",
+    "published, for admin": lambda s: "/admin/marginalia_comments/moderation/search?state=public",
     "in the admin": lambda s: s.admin,
 }
 LISTS = {

@@ -228,7 +228,7 @@ def test_counts_stop_at_a_thousand_and_use_the_index(post_page, commands):
     assert all({"$limit": pending.MAX_COUNTED} in command["pipeline"] for command in counted)
 
 
-@pytest.mark.parametrize("url", [QUEUE, reverse("admin:marginalia_comments_moderation_published")])
+@pytest.mark.parametrize("url", [QUEUE, reverse("admin:marginalia_comments_moderation_reported")])
 def test_moderation_pages_are_only_for_moderators(client, post_page, ann, url):
     ann.is_staff = True
     ann.save()
@@ -342,10 +342,12 @@ def test_stale_edit_by_a_moderator_keeps_the_text(staff, post_page):
 def test_flagged_comment_is_listed_until_settled(staff, post_page):
     comment = services.post(post_page, author=CommentAuthor("Ann"), source="Rude words", token="a").comment
     flags.flag(comment, "ip_hash:x")
-    page = reverse("admin:marginalia_comments_moderation_published")
-    assert "Reported by readers" in staff.get(page).content.decode()
+    page = reverse("admin:marginalia_comments_moderation_reported")
+    assert "Rude words" in staff.get(page).content.decode()
     staff.post(comment_url(comment), {"settle": "1"})
-    assert "Reported by readers" not in staff.get(page).content.decode()
+    html = staff.get(page).content.decode()
+    assert "Rude words" not in html
+    assert "No comments are reported." in html
 
 
 def test_flags_of_deleted_comments_are_deleted(staff, post_page, commands):
@@ -355,7 +357,7 @@ def test_flags_of_deleted_comments_are_deleted(staff, post_page, commands):
     removed = services.post(post_page, author=CommentAuthor("Ann"), source="My own", token="b").comment
     flags.flag(removed, "ip_hash:x")
     services.remove(post_page, removed.slug)
-    page = reverse("admin:marginalia_comments_moderation_published")
+    page = reverse("admin:marginalia_comments_moderation_reported")
     with commands.recorded():
         assert "2 reported comments no longer exist." in staff.get(page).content.decode()
     assert commands.written == set()
