@@ -136,7 +136,7 @@ def test_spam_wave_is_hidden_and_undone_from_the_queue(browsing, account, target
     page.get_by_role("link", name="All like this…").first.click()
     expect(page.get_by_text("20 comments").first).to_be_visible()
     page.get_by_role("button", name="Mark 20 comments as spam").first.click()
-    expect(page.get_by_role("status")).to_contain_text("20 comments were hidden.")
+    expect(page.get_by_role("status")).to_contain_text("20 comments were marked as spam.")
     assert [comment.source for comment in selectors.iterate(target) if not comment.removed] == ["An honest answer"]
     assert [held.source for held in selectors.held()] == ["An honest question"]
     page.keyboard.press("u")
@@ -196,7 +196,7 @@ def test_spam_wave_of_500_is_cleared_with_seven_clicks_and_undone_with_four(brow
     for likeness in ("Links to a domain", "Similar text"):
         mona.click("clear", page.get_by_role("link", name="All like this…").first)
         row = page.get_by_role("listitem").filter(has_text=likeness).first
-        press("clear", row.get_by_role("button", name="Mark 250 comments as spam"), "250 comments were hidden.")
+        press("clear", row.get_by_role("button", name="Mark 250 comments as spam"), "250 comments were marked as spam.")
         mona.click("clear", page.get_by_role("link", name="Back to the queue"))
     expect(page.locator(".comments-case")).to_contain_text("Is the casino in this story a real place?")
     mona.click("clear", page.get_by_role("button", name="Approve", exact=True))
@@ -230,8 +230,8 @@ def test_ban_is_previewed_before_it_hides_comments(browsing, account, target):
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("status")).to_contain_text("3 comments")
     assert selectors.count(target) == 3
-    page.get_by_role("button", name="Ban and hide comments").click()
-    expect(page.get_by_role("status")).to_contain_text("3 comments were hidden.")
+    page.get_by_role("button", name="Ban and mark as spam").click()
+    expect(page.get_by_role("status")).to_contain_text("3 comments were marked as spam.")
     assert selectors.count(target) == 0
 
 

@@ -250,11 +250,13 @@ def test_ban_from_a_comment_is_previewed_hides_and_is_undone(post_page, staff, m
     page = staff.get(ADD, on).content.decode()
     for shown in ("casino.example", "mail.example", "x@mail.example", "3 comments"):
         assert shown in page
+    assert "Something else…" in page
+    assert "Reason" not in page, "the form follows after the choice"
     term = {"kind": "link", "value": "casino.example", "days": "7", "reason": "A wave"}
-    assert "Ban and hide comments" in staff.get(ADD, {**on, **term}).content.decode()
+    assert "Ban and mark as spam" in staff.get(ADD, {**on, **term}).content.decode()
     assert mongo["comments.bans"].count_documents({}) == 0
     page = staff.post(ADD, {**on, **term, "hide": "1"}, follow=True).content.decode()
-    assert "3 comments were hidden." in page
+    assert "3 comments were marked as spam." in page
     assert [c.source for c in selectors.iterate(post_page) if not c.removed] == ["Honest"]
     assert selectors.count(post_page) == 1
     listed = staff.get(BANS).content.decode()

@@ -66,7 +66,7 @@ def test_all_like_a_pending_comment_are_decided_and_undone_at_once(staff, wave):
     assert "Similar text" in page
     assert "Mark 8 comments as spam" in page
     page = staff.post(alike_url(held), {"by": "text", "verdict": "spam"}, follow=True).content.decode()
-    assert "8 comments were hidden." in page
+    assert "8 comments were marked as spam." in page
     assert public(wave) == ["An honest answer"]
     assert [h.source for h in selectors.held()] == ["An honest question"]
     assert len(selectors.held(verdict=Verdict.SPAM)) == 4
@@ -172,7 +172,7 @@ def test_invalid_search_is_explained(staff, wave):
 def test_selected_comments_are_hidden_and_restored(staff, wave):
     chosen = [f"{c.target} {c.slug}" for c in list(selectors.iterate(wave))[:2]]
     page = staff.post(SEARCH, {"action": "spam", "chosen": chosen}, follow=True).content.decode()
-    assert "2 comments were hidden." in page
+    assert "2 comments were marked as spam." in page
     assert selectors.count(wave) == 3
     staff.post(f"{SEARCH}?state=removed", {"action": "restore", "chosen": chosen})
     assert selectors.count(wave) == 5
@@ -187,7 +187,7 @@ def test_everything_found_is_hidden(staff, wave):
     page = staff.get(SEARCH, {"q": "casino"}).content.decode()
     assert "Mark all 8 comments found as spam" in page
     page = staff.post(f"{SEARCH}?q=casino", {"action": "all"}, follow=True).content.decode()
-    assert "8 comments were hidden." in page
+    assert "8 comments were marked as spam." in page
     assert public(wave) == ["An honest answer"]
 
 
@@ -200,6 +200,17 @@ def test_all_pending_comments_found_are_published(staff, wave):
     page = staff.post(batch_url(*batches.find(limit=9)), follow=True).content.decode()
     assert "Undone: 4 comments are hidden." in page
     assert selectors.count(wave) == 5
+
+
+@pytest.mark.parametrize(
+    ("action", "result"),
+    [("spam", ("marked as spam", "Marked as spam")), ("rejected", ("hidden or rejected", "Hidden or rejected"))],
+)
+def test_decision_is_named_like_its_button(staff, wave, action, result):
+    chosen = [f"{comment.target} {comment.slug}" for comment in list(selectors.iterate(wave))[:2]]
+    page = staff.post(SEARCH, {"action": action, "chosen": chosen}, follow=True).content.decode()
+    assert f"2 comments were {result[0]}." in page
+    assert result[1] in staff.get(reverse("admin:marginalia_comments_moderation_batches")).content.decode()
 
 
 def test_decision_is_undone_from_the_list(staff, wave):
