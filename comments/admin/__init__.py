@@ -14,7 +14,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from marginalia.comments import accounts, targets
 from marginalia.comments.admin import stored
@@ -44,7 +44,18 @@ DONE = {
     "spam": lambda n: ngettext("%(n)d comment was marked as spam.", "%(n)d comments were marked as spam.", n),
     "release": lambda n: ngettext("%(n)d comment was released.", "%(n)d comments were released.", n),
     "wait": lambda n: ngettext("%(n)d decision was undone.", "%(n)d decisions were undone.", n),
+    "return": lambda n: ngettext(
+        "%(n)d comment was returned to the queue.", "%(n)d comments were returned to the queue.", n
+    ),
 }
+TITLES = {
+    Verdict.WAITING: gettext_lazy("Pending comments"),
+    Verdict.SPAM: gettext_lazy("Comments marked as spam"),
+    Verdict.REJECTED: gettext_lazy("Rejected comments"),
+    Verdict.APPROVED: gettext_lazy("Approved comments"),
+}
+# The key of the moderator's last decision in the session.
+LAST = "comments_last_decision"
 
 
 @admin.register(Moderation)
@@ -115,9 +126,9 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
             "more": more and shown[-1].id,
             "others_look": waiting and not shown and pending.count(1),
             "state": verdict.value,
-            "undo": request.session.get("comments_undo"),
+            "last": _last_decision(request),
         }
-        return self._page(request, "queue", _("Pending comments") if waiting else _("Reviewed comments"), **context)
+        return self._page(request, "queue", TITLES[verdict], **context)
 
     def decide(self, request: HttpRequest) -> HttpResponse:
         """Apply the requested action to the selected comments and offer to undo it. Then lease more comments."""
@@ -130,16 +141,17 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
             messages.success(request, DONE[action](count) % {"n": count})
             return HttpResponseRedirect(reverse("admin:index"))
         verdict = _verdict(request.POST.get("state", ""))
-        if action in pending.ACTIONS:
-            self._decide_all(request, action, ids, verdict)
+        failed = action in pending.ACTIONS and self._decide_all(request, action, ids, verdict)
         url = reverse("admin:marginalia_comments_moderation_changelist")
         if verdict is Verdict.WAITING:
             pending.lease(_user_key(request), PAGE_SIZE)
         else:
             url += "?" + urlencode({"state": verdict.value, "after": request.POST.get("after", "")})
-        return HttpResponseRedirect(url + _focus(request, action, ids, verdict))
+        # Errors are shown at the top of the page.
+        return HttpResponseRedirect(url if failed else url + _focus(request, action, ids, verdict))
 
-    def _decide_all(self, request: HttpRequest, action: str, ids: list[str], seen: Verdict) -> None:
+    def _decide_all(self, request: HttpRequest, action: str, ids: list[str], seen: Verdict) -> bool:
+        """Apply an action to comments, and return whether it failed for any of them."""
         if not ids:
             messages.warning(request, _("Select one or more comments first."))
         decisions = actions.decide(Sender(request, ()), action, ids, seen=seen)
@@ -151,9 +163,14 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
             )
         for _id, reason in decisions.failed:
             messages.error(request, _("A comment could not be changed. %(reason)s") % {"reason": reason})
-        if decisions.done:
-            messages.success(request, DONE[action](len(decisions.done)) % {"n": len(decisions.done)})
-            request.session["comments_undo"] = list(decisions.done) if action != "wait" else None
+        if decisions.done and action == "wait":
+            text = DONE["wait" if seen is Verdict.WAITING else "return"]
+            messages.success(request, text(len(decisions.done)) % {"n": len(decisions.done)})
+            request.session[LAST] = None
+        elif decisions.done:
+            published = [(comment.target.label, comment.target.pk, comment.slug) for comment in decisions.published]
+            request.session[LAST] = {"action": action, "ids": decisions.done, "published": published}
+        return bool(decisions.failed)
 
     def reported(self, request: HttpRequest) -> HttpResponse:
         """Show the comments that readers have reported.
@@ -275,6 +292,16 @@ def _focus(request: HttpRequest, action: str, ids: list[str], verdict: Verdict) 
         else pending.next_after(last, _user_key(request), verdict)
     )
     return f"#held-{focused}" if focused else "#queue"
+
+
+def _last_decision(request: HttpRequest) -> dict[str, Any] | None:
+    """Return the template context of the moderator's last decision, or None if there is nothing to undo."""
+    last = request.session.get(LAST)
+    if not last:
+        return None
+    count = len(last["ids"])
+    url = reverse("comments-url-redirect", args=last["published"][0]) if len(last["published"]) == 1 else ""
+    return {"text": DONE[last["action"]](count) % {"n": count}, "ids": last["ids"], "url": url}
 
 
 def _verdict(state: str) -> Verdict:

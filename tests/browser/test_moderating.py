@@ -111,6 +111,7 @@ def test_moderator_decides_by_keyboard_and_undoes(browsing, account, target):
     with page.expect_navigation():
         page.keyboard.press("s")
     assert selectors.get_held(held[1].id).verdict is Verdict.SPAM
+    expect(page.get_by_text("1 comment was marked as spam.")).to_be_in_viewport()
     with page.expect_navigation():
         page.keyboard.press("u")
     assert selectors.get_held(held[1].id).verdict is Verdict.WAITING

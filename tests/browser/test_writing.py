@@ -330,7 +330,7 @@ def test_writing_uploading_and_moderating_work_without_scripts(browsing, account
     page.goto("/admin/")
     page.get_by_role("link", name="1 Pending comments").click()
     page.get_by_role("button", name="Approve", exact=True).click()
-    expect(page.locator(".messagelist")).to_contain_text("1 comment was published")
+    expect(page.get_by_role("status").filter(has_text="1 comment was published")).to_be_visible()
     page.goto(f"/admin/nodes/node/{node_id}/delete/")
     page.locator("#confirm_form [type=submit]").click()
     page.get_by_role("button", name="Undo").click()

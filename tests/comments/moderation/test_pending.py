@@ -153,6 +153,40 @@ def test_bulk_decision_and_undo(staff, post_page, action, verdict, public):
     assert 'value="wait"' not in staff.get(QUEUE).content.decode()
 
 
+def test_last_decision_is_named_and_linked(staff, post_page):
+    first, second, third = hold(post_page, 3)
+    page = staff.post(DECIDE, {"action": f"spam:{first.id}"}, follow=True).content.decode()
+    assert "1 comment was marked as spam." in page
+    assert "View on page" not in page
+    staff.post(DECIDE, {"action": f"approve:{second.id}"})
+    place = [post_page.label, post_page.pk, second.slug]
+    page = queue(staff)
+    assert "1 comment was published." in page
+    assert f'<a href="{reverse("comments-url-redirect", args=place)}">View on page</a>' in page
+    response = staff.post(DECIDE, {"action": f"approve:{third.id}"})
+    assert "#" in response["Location"]
+    response = staff.post(DECIDE, {"action": f"reject:{third.id}"})
+    assert "#" not in response["Location"], "the page shows the error at its top"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "title"), [(Verdict.SPAM, "Comments marked as spam"), (Verdict.REJECTED, "Rejected comments")]
+)
+def test_decided_comments_are_returned_to_the_queue_together(staff, post_page, verdict, title):
+    chosen = [held.id for held in hold(post_page, 2)]
+    for held_id in chosen:
+        pending.reject(held_id, verdict=verdict)
+    page = staff.get(QUEUE, {"state": verdict.value}).content.decode()
+    assert f"<h1>{title}</h1>" in page
+    assert "Return selected to queue" in page
+    assert "Mark selected as spam" not in page
+    assert "?state=removed" in page
+    data = {"action": "wait", "chosen": chosen, "state": verdict.value}
+    page = staff.post(DECIDE, data, follow=True).content.decode()
+    assert "2 comments were returned to the queue." in page
+    assert len(selectors.held()) == 2
+
+
 def test_undone_publication_is_not_repeated_by_an_old_page(staff, post_page):
     (held,) = hold(post_page)
     staff.post(DECIDE, {"action": "approve", "chosen": [held.id]})
