@@ -52,7 +52,8 @@ def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
         except Refused as error:
             refused = error.sentence
             form = form.renew(_get_comment(request, label, pk, slug)[0].rev)
-    context = {"form": form, "comment": comment, "obj": obj, "refused": refused}
+    is_own = own.may_change(comment, sender.sent, request.user)
+    context = {"form": form, "comment": comment, "obj": obj, "is_own": is_own, "refused": refused}
     return personal(page(request, comment.target, "edit", context, status=422 if refused or form.errors else 200))
 
 

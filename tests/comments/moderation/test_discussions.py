@@ -129,6 +129,15 @@ def test_locked_thread_accepts_no_replies_from_readers(post_page, client, commen
     assert "data-comments-reply" in shown(client, post_page)
 
 
+def test_edit_form_names_the_author_of_another_comment(post_page, comment, moderator):
+    site.post(moderator, post_page, "Mine")
+    titles = {}
+    for each in selectors.iterate(post_page):
+        url = reverse("comments-edit", args=[post_page.label, post_page.pk, each.slug])
+        titles[each.source] = BeautifulSoup(moderator.get(url).content, "html.parser").h1.get_text(strip=True)
+    assert titles == {"First": "Edit the comment by Bea", "Mine": "Edit your comment"}
+
+
 def test_pinned_comment_is_shown_above_the_others(post_page, client, comment, moderator):
     url = reverse("comments-moderate", args=[post_page.label, post_page.pk, comment.slug])
     moderator.post(f"{url}?do=pin")
