@@ -226,20 +226,25 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
         try:
             if "hide" in request.POST:
                 services.delete(sender, comment, rev=rev)
+                text = _("The comment was hidden.")
             elif "spam" in request.POST:
                 actions.mark_spam(sender, comment.target, comment.slug, rev=rev)
+                text = _("The comment was marked as spam.")
             elif "restore" in request.POST:
                 actions.restore(sender, comment.target, comment.slug, rev=rev)
+                text = _("Readers see the comment again.")
             elif "edit" in request.POST:
                 if not form.is_valid():
                     return False
                 actions.edit(sender, comment.target, comment.slug, **form.cleaned_data)
+                text = _("The change was saved.")
             else:
                 actions.clear_flags(sender, comment.target, comment.slug)
+                text = _("The reports were dismissed.")
         except CommentError as error:
             messages.error(request, error.sentence)
             return False
-        messages.success(request, _("Done."))
+        messages.success(request, text)
         return True
 
     def _page(self, request: HttpRequest, name: str, title: str, **context: Any) -> HttpResponse:

@@ -61,8 +61,9 @@ class SearchPages:
     def _apply(self, request: HttpRequest, form: SearchForm) -> str:
         """Apply an action to the selected comments, or to all that were found. Return the URL of the next page."""
         sender = Sender(request, ())
-        action = request.POST.get("action", "")
-        chosen = [tuple(place.split(" ", 1)) for place in request.POST.getlist("chosen") if " " in place]
+        action, _colon, single = request.POST.get("action", "").partition(":")
+        names = [single] if single else request.POST.getlist("chosen")
+        chosen = [tuple(name.split(" ", 1)) for name in names if " " in name]
         if action == "all" and _can_decide_all(form):
             decide = batches.hide if form.cleaned_data["state"] == "" else batches.approve
             return batch_url(decide(sender, form.selection()))
@@ -114,5 +115,6 @@ def _row(hit: searches.Hit) -> dict[str, Any]:
         "state": dict(STATE_LABELS).get(hit.found.state.value, hit.found.state.value),
         "value": f"{comment.target} {comment.slug}",
         "page": page,
+        "is_pending": hit.found.state is Verdict.WAITING,
         "alike": reverse("admin:marginalia_comments_moderation_alike", args=place),
     }

@@ -183,6 +183,18 @@ def test_selected_comments_are_hidden_and_restored(staff, wave):
     assert "Select one or more comments first." in page
 
 
+def test_pending_comment_is_approved_in_its_row(staff, wave):
+    held = selectors.held()[0]
+    place = f"{held.target} {held.slug}"
+    page = staff.get(SEARCH).content.decode()
+    assert f'value="approve:{place}"' in page
+    assert page.count('value="approve:') == 5, "published comments have no such button"
+    response = staff.post(f"{SEARCH}?q=casino", {"action": f"approve:{place}"}, follow=True)
+    assert response.request["QUERY_STRING"] == "q=casino"
+    assert "1 comment was published." in response.content.decode()
+    assert held.source in public(wave)
+
+
 def test_everything_found_is_hidden(staff, wave):
     page = staff.get(SEARCH, {"q": "casino"}).content.decode()
     assert "Mark all 8 comments found as spam" in page

@@ -378,7 +378,9 @@ def test_flagged_comment_is_listed_until_settled(staff, post_page):
     flags.flag(comment, "ip_hash:x")
     page = reverse("admin:marginalia_comments_moderation_reported")
     assert "Rude words" in staff.get(page).content.decode()
-    staff.post(comment_url(comment), {"settle": "1"})
+    html = staff.post(comment_url(comment), {"settle": "1"}, follow=True).content.decode()
+    assert "The reports were dismissed." in html
+    assert reverse("comments-manage", args=[post_page.label, post_page.pk]) in html
     html = staff.get(page).content.decode()
     assert "Rude words" not in html
     assert "No comments are reported." in html
