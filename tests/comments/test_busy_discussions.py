@@ -93,7 +93,7 @@ def requests(client, target, comment, held):
         "comments-feed": ("get", reverse("comments-feed", args=of), None),
         f"{moderation}changelist": ("get", reverse(f"{moderation}changelist"), None),
         f"{moderation}decide": ("post", reverse(f"{moderation}decide"), {"action": f"approve:{held.id}"}),
-        f"{moderation}published": ("get", reverse(f"{moderation}published"), None),
+        f"{moderation}reported": ("get", reverse(f"{moderation}reported"), None),
         f"{moderation}comment": ("get", one_page, None),
         f"{moderation}comment sent": ("post", one_page, {"text": TEXT, "rev": comment.rev, "nonce": "n", "edit": "1"}),
     }
@@ -141,7 +141,7 @@ NAMES = (
     ),
     *(
         f"admin:marginalia_comments_moderation_{name}"
-        for name in ("changelist", "decide", "published", "comment", "comment sent")
+        for name in ("changelist", "decide", "reported", "comment", "comment sent")
     ),
 )
 # Pages for moderators that have tests of their own, and the redirect from old permalinks.
