@@ -54,27 +54,26 @@ def add_comments(counts: Sequence[int] = ()) -> None:
     from marginalia.mongo.clock import now
     from marginalia.mongo.indexes import planning
 
-    db = MongoBackend().store.db
+    store = MongoBackend().store
+    db = store.db
     (posts, sums) = ranked_posts()
     discussions: list[dict[str, Any]] = []
-    batch: list[dict[str, Any]] = []
+    batch: list[tuple[Target, dict[str, Any]]] = []
+    # Building this index at the end takes less time than adding the terms of each comment.
+    store.catalogue.stored.drop_index("by_term")
     counts = counts or [max(1, round(COMMENTS / sums[-1] / rank)) for rank in range(1, len(posts) + 1)]
     for post, count in zip(posts, counts, strict=True):
-        document = new_document(Target("nodes.node", str(post)), "documents", Order.THREADED, 100)
+        target = Target("nodes.node", str(post))
+        document = new_document(target, "documents", Order.THREADED, 100)
         own = {"discussion_id": document["_id"], "epoch": document["epoch"]}
-        batch += [own | comment for comment in _comments(count, now() - timedelta(seconds=30 * count))]
-        last = {"last_posted": batch[-1]["posted"], "newest": batch[-1]["posted"]}
+        batch += [(target, own | comment) for comment in _comments(count, now() - timedelta(seconds=30 * count))]
+        last = {"last_posted": batch[-1][1]["posted"], "newest": batch[-1][1]["posted"]}
         discussions.append({**document, "count": count, "last_number": Int64(count), **last})
         while len(batch) >= BATCH or (batch and post == posts[-1]):
-            db.comments.insert_many(batch[:BATCH], ordered=False)
+            db.comments.insert_many([comment for _target, comment in batch[:BATCH]], ordered=False)
+            store.catalogue.note_new(batch[:BATCH])
             del batch[:BATCH]
     db.discussions.insert_many(discussions, ordered=False)
-    # Building this index at the end takes less time than adding the terms of each comment.
-    db["comments.catalogue"].drop_index("by_term")
-    backend = MongoBackend()
-    for post in posts:
-        target = Target("nodes.node", str(post))
-        backend.repair(target, list(backend.audit(target)))  # writes the catalogue
     planning.ensure()
 
 
