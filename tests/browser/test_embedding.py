@@ -188,6 +188,14 @@ def test_unregistered_site_shows_an_error(browsing, other, settings):
     expect(page.get_by_text("Comments can't be loaded.")).to_be_visible()
 
 
+def test_canonical_url_on_another_site_shows_which_setting_to_change(browsing, other):
+    other.attributes = ' page-url="https://not-registered.example/posts/7/"'
+    page = browsing()
+    page.expected.append("422")
+    page.goto(f"{other.url}/posts/7/")
+    expect(page.get_by_text("This page's site can't embed comments. Add its origin to EMBED_ORIGINS.")).to_be_visible()
+
+
 def test_moderator_signed_on_by_the_other_site_approves_and_deletes(browsing, other, rules):
     rules(MODE="hold-all")
     reader = browsing()

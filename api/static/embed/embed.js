@@ -82,12 +82,13 @@
   /** A request that the site has refused. */
   class Refused extends Error {
     constructor(status, problem, wait) {
-      super(problem.detail ?? problem.title ?? String(status));
+      /** @type {{field: string, message: string}[]} */
+      const errors = problem.errors ?? [];
+      super(errors.map(({ message }) => message).join(" ") || (problem.detail ?? problem.title ?? String(status)));
       this.status = status;
       this.wait = wait;
       this.kind = problem.type ?? "";
-      /** @type {{field: string, message: string}[]} */
-      this.errors = problem.errors ?? [];
+      this.errors = errors;
     }
   }
 
