@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote_plus
 
+import lxml.html
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -111,24 +112,34 @@ def test_reader_without_javascript_writes_the_first_comment(browsing, other, ser
     post(page, "The first")
 
 
-@pytest.fixture
-def mkdocs(other, server, tmp_path) -> Path:
-    """A site that MkDocs has built with the snippet."""
-    theme = "{name: material, custom_dir: overrides, font: false}"
-    (tmp_path / "mkdocs.yml").write_text(f"site_name: Docs\nsite_url: {other.url}/\ntheme: {theme}\n")
-    for name, text in {
-        "overrides/partials/comments.html": snippet("MkDocs", server, ""),
+def build_mkdocs(folder: Path, url: str, theme: str, name: str, template: str) -> Path:
+    """Build a site with MkDocs and a template that overrides the one of the theme. Return the folder with the pages."""
+    options = f"{{name: {theme}, custom_dir: overrides, font: false}}"
+    (folder / "mkdocs.yml").write_text(f"site_name: Docs\nsite_url: {url}/\ntheme: {options}\n")
+    for path, text in {
+        f"overrides/{name}": template,
         "docs/index.md": "# Home\n\nNo comments here.\n",
         "docs/posts/7.md": "---\ncomments: true\n---\n# Seven\n\nText.\n",
     }.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet"], cwd=tmp_path, check=True)
-    return tmp_path / "site"
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet"], cwd=folder, check=True)
+    return folder / "site"
 
 
 @pytest.mark.slow
-def test_mkdocs_builds_pages_with_discussions(browsing, other, mkdocs, axe):
-    other.folder = mkdocs
+def test_mkdocs_builds_pages_with_discussions(browsing, other, server, tmp_path, axe):
+    other.folder = build_mkdocs(tmp_path, other.url, "material", "main.html", snippet("MkDocs", server, ""))
     check_discussion(browsing, f"{other.url}{PATH}", axe, OF_THEME)
-    assert "marginalia-comments" not in (mkdocs / "index.html").read_text()
+    assert "marginalia-comments" not in (other.folder / "index.html").read_text()
+
+
+@pytest.mark.parametrize(("theme", "name"), [("readthedocs", "main.html"), ("mkdocs", "content.html")])
+def test_discussion_is_below_the_text_in_other_themes_of_mkdocs(tmp_path, theme, name):
+    template = snippet("MkDocs", SITE, "")
+    if name == "content.html":  # as the guide tells
+        template = "\n".join(["{{ page.content }}", *template.splitlines()[3:-1]])
+    site = build_mkdocs(tmp_path, "https://blog.example.org", theme, name, template)
+    page = lxml.html.fromstring((site / "posts/7/index.html").read_text())
+    (link,) = page.xpath("//*[@role='main'][.//h1]//marginalia-comments//a")
+    assert link.get("href").endswith("?page=https%3A//blog.example.org/posts/7/")
