@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command, get_commands
 
 from cms.testing.build import node
 from marginalia.mongo.management.base import COULD_NOT_RUN, FOUND_PROBLEMS, MongoCommand
+from marginalia.testing.mongod import Member
 from tests.support import wxr
 
 ROOT = Path(__file__).parents[2]
@@ -51,13 +52,13 @@ def test_every_command_has_these_exit_codes():
     assert {name for name, kind in classes.items() if not issubclass(kind, MongoCommand)} == set()
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with the site's settings and an unreachable database."""
+def run(*words: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with the site's settings, an unreachable database, and these changes to the environment."""
     environment = {"DJANGO_SETTINGS_MODULE": "cms.settings", "MONGODB_URI": AWAY, "MONGODB_TIMEOUT_MS": "500"}
     return subprocess.run(
         [sys.executable, *words],
         cwd=ROOT,
-        env={**os.environ, **environment},
+        env={**os.environ, **environment, **changes},
         capture_output=True,
         text=True,
         check=False,
@@ -73,6 +74,18 @@ def test_unreachable_database_is_one_sentence(command):
     said = answer.stdout + answer.stderr
     assert REFUSED in said
     assert "Traceback" not in said
+    assert len(answer.stderr.splitlines()) == 1
+
+
+def test_indexes_are_not_created_on_a_standalone_server(tmp_path):
+    with Member(tmp_path / "data", replset="") as server:
+        answer = run("manage.py", "setup_indexes", MONGODB_URI=server.uri, MONGODB_TIMEOUT_MS="30000")
+    assert answer.returncode == COULD_NOT_RUN
+    assert answer.stdout == ""
+    assert (
+        "The MongoDB server of the connection 'default' is a standalone server, and Marginalia needs a replica set"
+        in (answer.stderr)
+    )
     assert len(answer.stderr.splitlines()) == 1
 
 

@@ -44,7 +44,7 @@ def test_mongos_is_accepted():
 def test_standalone_server_is_refused(tmp_path):
     with Member(tmp_path / "data", replset="") as server:
         for uri in (server.uri, f"mongodb://{server.address}/?replicaSet=rs0&w=majority"):
-            assert "is a standalone server, and the site needs a replica set or a mongos" in refusal(uri)
+            assert "is a standalone server, and Marginalia needs a replica set or a mongos" in refusal(uri)
         assert "refuses the username or password" in refusal(f"mongodb://ann:secret@{server.address}/")
 
 
@@ -65,7 +65,7 @@ def test_malformed_address_is_refused(uri):
 
 
 def test_old_server_is_refused(old_server):
-    assert "is version 5.0.31, and the site needs 6.0 or later" in refusal(f"mongodb://127.0.0.1:{old_server}/")
+    assert "is version 5.0.31, and Marginalia needs 6.0 or later" in refusal(f"mongodb://127.0.0.1:{old_server}/")
 
 
 @pytest.mark.parametrize(

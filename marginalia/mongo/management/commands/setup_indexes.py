@@ -12,6 +12,7 @@ from marginalia.mongo import collections, indexes
 from marginalia.mongo.connection import database
 from marginalia.mongo.indexes import status, validators
 from marginalia.mongo.management.base import MongoCommand, problems_error
+from marginalia.mongo.servers import unsuitable
 
 # Number of seconds between two updates of the progress bar.
 PROGRESS_SECONDS = 0.5
@@ -59,9 +60,17 @@ class Command(MongoCommand):
         elif options["check"]:
             self._check(only)
         else:
+            self._refuse_unsuitable_servers()
             changed = self._build(only, pretend=options["plan"], drop=options["drop_unknown"], as_json=options["json"])
             if options["plan"] and options["exit_code"] and changed:
                 raise problems_error(f"{changed} changes planned. Run manage.py setup_indexes to make them.")
+
+    def _refuse_unsuitable_servers(self) -> None:
+        """Raise CommandError if a server is too old or standalone. Some comment layouts would fail there much later."""
+        for alias in collections.mongodb_aliases():
+            client = database(alias).client
+            if reason := unsuitable(client.admin.command("hello"), client.server_info()["versionArray"]):
+                raise CommandError(f"The MongoDB server of the connection {alias!r} {reason}.")
 
     def _build(self, only: list[str], *, pretend: bool, drop: bool, as_json: bool) -> int:
         """Apply the plan, or only show it. Return the number of changes in the plan, or raise CommandError."""
