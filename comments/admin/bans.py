@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from marginalia.comments import accounts
 from marginalia.comments.errors import InvalidBan
 from marginalia.comments.moderation import bans, batches
 from marginalia.comments.moderation.bans import Term
@@ -86,7 +87,11 @@ class BanPages:
         found = bans.find(typed, limit=PAGE_SIZE + 1, after=request.GET.get("after", ""))
         shown = found[:PAGE_SIZE]
         more = urlencode({"q": typed, "after": shown[-1].id}) if len(found) > PAGE_SIZE else ""
-        rows = [{"ban": ban, "kind": LABELS[ban.kind], "name": bans.describe(ban)} for ban in shown]
+        moderators = {key: accounts.find(key) or key for key in {ban.by for ban in shown if ban.by}}
+        rows = [
+            {"ban": ban, "kind": LABELS[ban.kind], "name": bans.describe(ban), "moderator": moderators.get(ban.by, "")}
+            for ban in shown
+        ]
         return self._page(request, "bans", _("Bans"), rows=rows, typed=typed, more=more, state="bans")
 
     def lift_ban(self, request: HttpRequest, ban_id: str) -> HttpResponse:

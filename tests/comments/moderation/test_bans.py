@@ -262,6 +262,7 @@ def test_ban_from_a_comment_is_previewed_hides_and_is_undone(post_page, staff, m
     listed = staff.get(BANS).content.decode()
     assert "casino.example" in listed
     assert "A wave" in listed
+    assert "· mona" in listed
     (batch,) = batches.find(limit=9)
     page = staff.post(reverse("admin:marginalia_comments_moderation_batch", args=[batch.id]), follow=True)
     assert "Undone: 3 comments are as they were before." in page.content.decode()
