@@ -96,7 +96,8 @@ def _unsuitable_reason(uri: str, milliseconds: int, *, single: bool) -> str:
 def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
     """Return why a server is unsuitable, judging by its responses to hello and buildInfo, or "" if it is suitable."""
     if tuple(version[:2]) < OLDEST_VERSION:
-        return f"is version {'.'.join(map(str, version[:3]))}, and Marginalia needs {'.'.join(map(str, OLDEST_VERSION))} or later"
+        found, oldest = (".".join(map(str, numbers)) for numbers in (version[:3], OLDEST_VERSION))
+        return f"is version {found}, and Marginalia needs {oldest} or later"
     if hello.get("msg") != "isdbgrid" and "setName" not in hello:
         return "is a standalone server, and Marginalia needs a replica set or a mongos, for its transactions"
     return ""
