@@ -17,7 +17,7 @@ help: ## list all targets
 run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (options: PORT=8001, DEMO=0, MONGODB_URI=…)
 	@exec $(BIN)/python manage.py serve --with-parent
 
-test: .venv/dev.stamp chromium checkers ## run the quick tests, about 7 minutes on two cores
+test: .venv/dev.stamp chromium checkers ## run the quick tests, about 9 minutes on two cores
 	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # A Python 3.12 or later, or nothing.

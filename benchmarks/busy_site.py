@@ -66,8 +66,9 @@ def add_comments(counts: Sequence[int] = ()) -> None:
         target = Target("nodes.node", str(post))
         document = new_document(target, "documents", Order.THREADED, 100)
         own = {"discussion_id": document["_id"], "epoch": document["epoch"]}
-        batch += [(target, own | comment) for comment in _comments(count, now() - timedelta(seconds=30 * count))]
-        last = {"last_posted": batch[-1][1]["posted"], "newest": batch[-1][1]["posted"]}
+        comments = [own | comment for comment in _comments(count, now() - timedelta(seconds=30 * count))]
+        batch += [(target, comment) for comment in comments]
+        last = {"last_posted": comments[-1]["posted"], "newest": comments[-1]["posted"]}
         discussions.append({**document, "count": count, "last_number": Int64(count), **last})
         while len(batch) >= BATCH or (batch and post == posts[-1]):
             db.comments.insert_many([comment for _target, comment in batch[:BATCH]], ordered=False)

@@ -65,7 +65,7 @@ def check(uri: str, timeout: float = 5.0) -> str:
         raise UnsuitableServer(f"MONGODB_URI is not a MongoDB connection string: {error}") from error
     where = parsed["fqdn"] or ",".join(host if port is None else f"{host}:{port}" for host, port in parsed["nodelist"])
     try:
-        reason = _unsuitable_reason(uri, int(timeout * 1000), single=len(parsed["nodelist"]) == 1)
+        reason = _refusal(uri, int(timeout * 1000), single=len(parsed["nodelist"]) == 1)
     except ServerSelectionTimeoutError as error:
         reason = f"cannot be reached within {timeout:.0f} s: {first_clause(error)}"
     except OperationFailure as error:
@@ -80,17 +80,22 @@ def check(uri: str, timeout: float = 5.0) -> str:
     return where
 
 
-def _unsuitable_reason(uri: str, milliseconds: int, *, single: bool) -> str:
+def _refusal(uri: str, milliseconds: int, *, single: bool) -> str:
     # If the URI contains the name of a replica set, the driver ignores standalone servers, so a single server is
     # contacted without the name.
     asked = re.sub(r"(?i)(?<=[?&])replicaSet=[^&]*&?", "", uri) if single else uri
     direct: dict[str, Any] = {"directConnection": True} if single else {}
     with MongoClient[dict[str, Any]](asked, serverSelectionTimeoutMS=milliseconds, **direct) as client:
-        if reason := unsuitable(client.admin.command("hello"), client.server_info()["versionArray"]):
+        if reason := unsuitable_reason(client):
             return reason
     with MongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=milliseconds) as client:
         client.admin.command("ping")  # fails unless the primary is reachable at its configured address
     return ""
+
+
+def unsuitable_reason(client: MongoClient[Any]) -> str:
+    """Ask a server, and return why it is unsuitable, or "" if it is suitable."""
+    return unsuitable(client.admin.command("hello"), client.server_info()["versionArray"])
 
 
 def unsuitable(hello: dict[str, Any], version: list[int]) -> str:

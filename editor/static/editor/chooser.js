@@ -184,7 +184,7 @@ function enhance(input) {
   input.addEventListener("keydown", (event) => {
     const isEnter = event.key === "Enter" && !event.isComposing;
     // Whoever moves in the list chooses from what is shown.
-    if (event.key.startsWith("Arrow") && box.isOpen) dropPending();
+    if (["ArrowDown", "ArrowUp"].includes(event.key) && box.isOpen) dropPending();
     if (event.key === "ArrowDown" && !box.isOpen && !isPending) begin(0);
     else if (event.key === "ArrowDown" && box.last >= 0) box.markNext();
     else if (event.key === "ArrowUp" && box.last >= 0) box.markPrevious();

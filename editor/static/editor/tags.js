@@ -76,7 +76,7 @@ function complete(input, source) {
       return;
     }
     // Whoever moves in the list chooses from what is shown.
-    if (event.key.startsWith("Arrow")) dropPending();
+    if (["ArrowDown", "ArrowUp"].includes(event.key)) dropPending();
     if (event.key === "ArrowDown") box.markNext();
     else if (event.key === "ArrowUp") box.markPrevious();
     else if (event.key === "Enter" && box.at >= 0) take(box.at);

@@ -12,7 +12,7 @@ from marginalia.mongo import collections, indexes
 from marginalia.mongo.connection import database
 from marginalia.mongo.indexes import status, validators
 from marginalia.mongo.management.base import MongoCommand, problems_error
-from marginalia.mongo.servers import unsuitable
+from marginalia.mongo.servers import unsuitable_reason
 
 # Number of seconds between two updates of the progress bar.
 PROGRESS_SECONDS = 0.5
@@ -68,8 +68,7 @@ class Command(MongoCommand):
     def _refuse_unsuitable_servers(self) -> None:
         """Raise CommandError if a server is too old or standalone. Some comment layouts would fail there much later."""
         for alias in collections.mongodb_aliases():
-            client = database(alias).client
-            if reason := unsuitable(client.admin.command("hello"), client.server_info()["versionArray"]):
+            if reason := unsuitable_reason(database(alias).client):
                 raise CommandError(f"The MongoDB server of the connection {alias!r} {reason}.")
 
     def _build(self, only: list[str], *, pretend: bool, drop: bool, as_json: bool) -> int:
