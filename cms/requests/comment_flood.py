@@ -34,7 +34,7 @@ AT_ONCE = 4
 CONCURRENT = 1
 # After a comment, the next one waits this many times as long as the comment took. Otherwise, a flood of comments would
 # use all of a worker's time, and readers would wait for a thread even though there are enough threads.
-PAUSE = 1.0
+PAUSE = 3.0
 # Number of seconds after which scripts send a refused comment again.
 RETRY_AFTER = 5
 _FIELDS = "[[fields]]"
@@ -54,38 +54,45 @@ class CommentLimit:
         self._application = application
         self._slots = Slots(AT_ONCE, CONCURRENT, pause=PAUSE)
         # This middleware lets scripts of other sites read the refusal of an embedded comment.
-        self._refuse = ApiMiddleware(_refusal)
+        self._api_refusal = ApiMiddleware(_api_refusal)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if not is_comment(environ["REQUEST_METHOD"], environ["PATH_INFO"]):
             return self._application(environ, start_response)
         if not self._slots.enter():
             HEAVY_REFUSED.inc()
-            response = self._refuse(WSGIRequest(environ))
-            start_response(f"{response.status_code} {response.reason_phrase}", list(response.items()))
-            return [response.content]
+            request = WSGIRequest(environ)
+            if is_api_request(request):
+                response = self._api_refusal(request)
+                headers, body = dict(response.items()), response.content
+            else:
+                headers, body = _form_refusal(request)
+            fields = {**headers, "Retry-After": str(RETRY_AFTER), "Content-Length": str(len(body))}
+            start_response("503 Service Unavailable", list(fields.items()))
+            return [body]
         try:
             return self._application(environ, start_response)
         finally:
             self._slots.leave()
 
 
-def _refusal(request: HttpRequest) -> HttpResponse:
-    if is_api_request(request):
-        detail = "The site is busy processing other comments. Try again after the number of seconds in Retry-After."
-        response = problems.problem_response(Problem("unavailable", detail))
-    else:
-        before, after, headers = _page()
-        response = HttpResponse(f"{before}{errors.sent_fields(request)}{after}", status=503, headers=headers)
-        add_never_cache_headers(response)
-    response["Retry-After"] = str(RETRY_AFTER)
-    response["Content-Length"] = str(len(response.content))
-    return response
+def _api_refusal(request: HttpRequest) -> HttpResponse:
+    detail = "The site is busy processing other comments. Try again after the number of seconds in Retry-After."
+    return problems.problem_response(Problem("unavailable", detail))
+
+
+def _form_refusal(request: HttpRequest) -> tuple[dict[str, str], bytes]:
+    """Return the headers and the body of the refusal of a form.
+
+    The result isn't an HttpResponse, because building one would take longer than all the rest.
+    """
+    headers, before, after = _page()
+    return headers, before + errors.sent_fields(request).encode() + after
 
 
 @cache
-def _page() -> tuple[str, str, dict[str, str]]:
-    """Return the page for a refused form, before and after its fields, and its headers. Each process renders it once."""
+def _page() -> tuple[dict[str, str], bytes, bytes]:
+    """Return the headers of a refused form, and its page before and after the fields. Each process renders it once."""
     context = {
         "title": _("Please wait a moment"),
         "message": _(
@@ -95,11 +102,11 @@ def _page() -> tuple[str, str, dict[str, str]]:
         "sent": mark_safe(_FIELDS),  # noqa: S308 - constant
         "retry_after": RETRY_AFTER,
     }
-    before, _fields, after = loader.render_to_string("errors/plain.html", context).partition(_FIELDS)
-    headers = {
-        "Content-Security-Policy": build_policy(),
-        "Referrer-Policy": settings.SECURE_REFERRER_POLICY,
-        "X-Content-Type-Options": "nosniff",
-        "X-Frame-Options": settings.X_FRAME_OPTIONS,
-    }
-    return before, after, headers
+    page = HttpResponse(loader.render_to_string("errors/plain.html", context))
+    add_never_cache_headers(page)
+    page["Content-Security-Policy"] = build_policy()
+    page["Referrer-Policy"] = settings.SECURE_REFERRER_POLICY
+    page["X-Content-Type-Options"] = "nosniff"
+    page["X-Frame-Options"] = settings.X_FRAME_OPTIONS
+    before, _fields, after = page.content.partition(_FIELDS.encode())
+    return dict(page.items()), before, after
