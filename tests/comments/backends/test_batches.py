@@ -147,7 +147,10 @@ def repair(mongo, backend, targets):
     old = now() - timedelta(seconds=2 * ABANDONED)
     mongo.discussions.update_many({"claims.0": {"$exists": True}}, {"$set": {"claims.$[].at": old}})
     backend.tidy()
-    assert [fault for target in targets for fault in backend.audit(target)] == []
+    for target in targets:
+        # A promotion that was killed leaves a copy, which only the operator's repair drops.
+        backend.repair(target, [fault for fault in backend.audit(target) if fault.kind == "copies"])
+        assert backend.audit(target) == []
 
 
 @pytest.mark.parametrize("is_repaired", [False, True], ids=["continued", "repaired first"])
