@@ -196,10 +196,15 @@ class Photographer(Traffic):
         self.ledger.did("uploads")
 
     def _replace(self, photo: str) -> None:
+        # The form says which version of the photo it replaces.
+        found = re.search(r"/replace/\?seen=\w+", self.page(f"/admin/nodes/photo/{photo}/change/").text)
+        if found is None:
+            self.ledger.wrong.append(f"{self.kind}: the page of photo {photo} has no form that replaces it")
+            return
         seed = self.dice.randrange(2**30)
         # Noted first, because it may be stored without a response.
         self.ledger.photos[photo].append(Picture(seed, acknowledged=False))
-        if self._send(f"/admin/nodes/photo/{photo}/replace/", "replaces", seed) is not None:
+        if self._send(f"/admin/nodes/photo/{photo}{found[0]}", "replaces", seed) is not None:
             self.ledger.photos[photo][-1] = Picture(seed, acknowledged=True)
             self.ledger.did("replaces")
         elif photo in self._mine:
