@@ -47,7 +47,7 @@ def test_readers_are_served_whatever_dies_behind_varnish(record_property):
 def test_unpurged_varnish_serves_stale_pages(record_property):
     ledger, found = tried(Untold, [], record_property)
     assert any("were old and did not say so" in one for one in ledger.wrong)
-    assert max(map(found.behind, found.unmarked)) > 2
+    assert max(map(found.behind, found.unmarked(found.pages))) > 2
 
 
 @pytest.fixture
@@ -82,3 +82,10 @@ def test_stale_pages_count_unless_marked_or_without_primary(findings):
     assert findings(Page("/", 90.0, 90.1, 200, is_marked=True, missing=50.0)).wrong() == []
     assert findings(old, gaps=[(88.6, 89.9)]).wrong() == []
     assert findings(Page("/", 90.0, 90.1, 200, missing=89.5)).wrong() == []
+
+
+def test_stale_pages_from_a_web_server_count_too(findings):
+    found = findings()
+    found.direct_pages = [Page("/", 90.0, 90.1, 0), Page("/", 90.0, 90.1, 200, missing=88.5)]
+    [wrong] = found.wrong()
+    assert wrong.startswith("1 pages without Varnish were old")

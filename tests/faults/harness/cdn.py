@@ -80,7 +80,7 @@ class OnCdn(OnReplicaSet):
         self._at = self.site.port, free_port()
         self.webs: list[Process] = []
         self.queue: list[Process] = []
-        self._web_ports = [free_port(), free_port()]
+        self.web_ports = [free_port(), free_port()]
         self._running = ExitStack()
         self.varnish: Varnish
 
@@ -91,7 +91,7 @@ class OnCdn(OnReplicaSet):
         heard = self._at[1] if self.is_told else free_port()
         environment = self.site.environment
         environment["CDN_PURGE_URLS"] = f"http://127.0.0.1:{heard}"
-        for port in self._web_ports:
+        for port in self.web_ports:
             command = web_server.gunicorn_command(port)
             self.webs.append(Process(command, self._folder / f"web-{port}.log", environment))
         for number in range(2):
@@ -107,14 +107,14 @@ class OnCdn(OnReplicaSet):
         super().stop()
 
     def start_varnish(self) -> None:
-        self.varnish = self._running.enter_context(varnish(*self._web_ports, at=self._at))
+        self.varnish = self._running.enter_context(varnish(*self.web_ports, at=self._at))
 
     def stop_varnish(self) -> None:
         self._running.close()
 
     @property
     def ports(self) -> list[int]:
-        return [self.site.port, *self._web_ports]
+        return [self.site.port, *self.web_ports]
 
     def workers(self) -> list[int]:
         return [pid for web in self.webs for pid in web.children]

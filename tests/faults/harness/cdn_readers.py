@@ -1,4 +1,7 @@
-"""Readers behind Varnish: whether each page came, was marked as old, and how far it was behind acknowledged changes."""
+"""Readers behind Varnish: whether each page came, was marked as old, and how far it was behind acknowledged changes.
+
+Other readers ask the web servers directly, so that the ages of their pages are those of the page cache alone.
+"""
 
 import re
 import threading
@@ -140,6 +143,18 @@ class CacheReader(Traffic):
         return min(since, default=0.0)
 
 
+class WebReader(CacheReader):
+    """Reads the same pages from a web server, without Varnish in between. They can fail while that server is down."""
+
+    kind = "pages from a web server"
+
+    def __init__(
+        self, site: Site, content: Content, ledger: Ledger, over: threading.Event, seed: int, *, port: int
+    ) -> None:
+        super().__init__(site, content, ledger, over, seed)
+        self.browser = Browser(port, ledger)
+
+
 class Witness(threading.Thread):
     """Records when one of the members accepts writes."""
 
@@ -179,7 +194,8 @@ class Findings:
     """The results of all readers."""
 
     def __init__(self, readers: Sequence[CacheReader], witness: Witness, ledger: Ledger) -> None:
-        self.pages = [page for reader in readers for page in reader.pages]
+        self.direct_pages = [page for reader in readers if isinstance(reader, WebReader) for page in reader.pages]
+        self.pages = [page for reader in readers if not isinstance(reader, WebReader) for page in reader.pages]
         self.witness, self.ledger = witness, ledger
         self.lost = ledger.wrong[ledger.before_audit :]
         self.windows = [window for window in ledger.windows if window.fault in OF_THE_CACHE]
@@ -188,12 +204,9 @@ class Findings:
         """Return the seconds for which a page was behind while there was a primary."""
         return self.witness.with_a_primary(page.missing, page.began) if page.missing else 0.0
 
-    @property
-    def unmarked(self) -> list[Page]:
+    def unmarked(self, pages: Sequence[Page]) -> list[Page]:
         """Return the pages that were behind without a mark, the oldest first."""
-        return sorted(
-            (page for page in self.pages if page.missing and not page.is_marked), key=self.behind, reverse=True
-        )
+        return sorted((page for page in pages if page.missing and not page.is_marked), key=self.behind, reverse=True)
 
     def excused(self, page: Page) -> bool:
         """Return whether the only Varnish was down."""
@@ -210,14 +223,15 @@ class Findings:
             failed = [page for page in self.pages if not page.is_answered and not self.excused(page)]
             names = Counter(f"{page.status or 'no answer'} during {self._during(page)}" for page in failed)
             found.append(f"of readers' pages {answered:.3%} were answered: {dict(names)}")
-        if old := [page for page in self.unmarked if self.behind(page) > OLDEST]:
-            # The oldest of each kind.
-            worst, began = {(page.path, self._during(page)): page for page in reversed(old)}, self.pages[0].began
-            told = [
-                f"{path} {self.behind(page):.2f} s, during {fault}, after {(page.began - began) / 60:.2f} minutes"
-                for (path, fault), page in worst.items()
-            ]
-            found.append(f"{len(old)} pages were old and did not say so: {'; '.join(told)}")
+        for place, pages in (("", self.pages), (" without Varnish", self.direct_pages)):
+            if old := [page for page in self.unmarked(pages) if self.behind(page) > OLDEST]:
+                # The oldest of each kind.
+                worst, began = {(page.path, self._during(page)): page for page in reversed(old)}, pages[0].began
+                told = [
+                    f"{path} {self.behind(page):.2f} s, during {fault}, after {(page.began - began) / 60:.2f} minutes"
+                    for (path, fault), page in worst.items()
+                ]
+                found.append(f"{len(old)} pages{place} were old and did not say so: {'; '.join(told)}")
         return found
 
     def _during(self, page: Page) -> str:
@@ -226,7 +240,7 @@ class Findings:
 
     def report(self) -> list[str]:
         """Return lines about the pages that readers got."""
-        unmarked, marked = self.unmarked[:1], [page for page in self.pages if page.is_marked]
+        marked = [page for page in self.pages if page.is_marked]
         faults = Counter(window.fault for window in self.ledger.windows)
         without = sum(after - before for before, after in self.witness.gaps)
         slowest = max((page.ended - page.began for page in self.pages), default=0.0)
@@ -236,10 +250,16 @@ class Findings:
             f"availability: {self.availability(excusing=False):.4%}, "
             f"but for restarts of Varnish: {self.availability(excusing=True):.4%}",
             f"pages marked as stale: {len(marked)}, the oldest {max((one.behind for one in marked), default=0.0):.2f} s behind",
-            f"oldest page that was not marked: {max(map(self.behind, unmarked), default=0.0):.2f} s behind, "
-            f"{max((one.behind for one in self.unmarked), default=0.0):.2f} s with the time without a primary "
-            f"({without:.0f} s in all)",
+            self._oldest("oldest page that was not marked", self.pages),
+            self._oldest(f"the same for {len(self.direct_pages)} pages without Varnish", self.direct_pages),
+            f"seconds without a primary: {without:.0f}",
             f"writes acknowledged: {sum(self.ledger.done[kind] for kind in WRITES)}, "
             f"lost, doubled or half there: {len(self.lost)}",
             *(f"fault: {name}: {count} times" for name, count in sorted(faults.items())),
         ]
+
+    def _oldest(self, what: str, pages: Sequence[Page]) -> str:
+        unmarked = self.unmarked(pages)
+        behind = max(map(self.behind, unmarked), default=0.0)
+        with_gaps = max((page.behind for page in unmarked), default=0.0)
+        return f"{what}: {behind:.2f} s behind, {with_gaps:.2f} s with the time without a primary"

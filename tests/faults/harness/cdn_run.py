@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.faults.harness import run
 from tests.faults.harness.cdn import OnCdn
 from tests.faults.harness.cdn_faults import CdnFaults
-from tests.faults.harness.cdn_readers import CacheReader, Findings, Witness, prepared
+from tests.faults.harness.cdn_readers import CacheReader, Findings, WebReader, Witness, prepared
 from tests.faults.harness.content import Content
 from tests.faults.harness.discussing import Announcer, Grower, Poster
 from tests.faults.harness.ledger import Ledger
@@ -24,10 +24,11 @@ def trial(place: OnCdn, faults: Sequence[str], *, seconds: float, seed: int) -> 
     readers: list[CacheReader] = []
 
     def cast(
-        place: run.Place, content: Content, ledger: Ledger, over: threading.Event, dice: random.Random
+        _place: run.Place, content: Content, ledger: Ledger, over: threading.Event, dice: random.Random
     ) -> list[Traffic]:
         common = place.site, content, ledger, over
         readers.extend(CacheReader(*common, dice.randrange(2**30)) for _ in range(READERS))
+        readers.extend(WebReader(*common, dice.randrange(2**30), port=port) for port in place.web_ports)
         others = [*run.people(place, content, ledger, over, dice)]
         others.append(Announcer(*common, dice.randrange(2**30), target=content.page))
         for one in others:
