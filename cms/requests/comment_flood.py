@@ -32,9 +32,10 @@ PATHS = ("/comments/post", "/comments")
 AT_ONCE = 4
 # Maximum number of requests with comments that run at the same time.
 CONCURRENT = 1
-# After a comment, the next one waits this many times as long as the comment took. Otherwise, a flood of comments would
-# use all of a worker's time, and readers would wait for a thread even though there are enough threads.
-PAUSE = 3.0
+# After a comment, the next one waits this many times as long as the comment took, for each comment that is waiting.
+# Otherwise, a flood of comments would use all of a worker's time, and readers would wait for a thread even though there
+# are enough threads. A single comment never waits.
+PAUSE = 1.0
 # Number of seconds after which scripts send a refused comment again.
 RETRY_AFTER = 5
 _FIELDS = "[[fields]]"

@@ -36,31 +36,46 @@ def is_heavy(request: HttpRequest) -> bool:
 class Slots:
     """Slots for up to `limit` threads. Up to `concurrent` of these threads run, and the others wait for their turn.
 
-    When a request has finished, the next one that enters waits `pause` times as long as the request took.
+    When a request has finished, the next one that enters waits `pause` times as long as the request took, for each
+    request that is waiting.
     """
 
     def __init__(self, limit: int, concurrent: int, *, pause: float = 0.0) -> None:
-        self._slots = threading.BoundedSemaphore(limit)
+        self._limit = limit
         self._turns = threading.BoundedSemaphore(concurrent)
         self._pause = pause
         self._paused_until = 0.0
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._running = 0
         self._entered = threading.local()
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether the next request would be refused."""
+        return self._waiting + self._running >= self._limit
 
     def enter(self) -> bool:
         """Wait for this thread's turn and return True, or immediately return False if all slots are occupied.
 
         If the result is True, the caller must call leave() when the request has finished.
         """
-        if not self._slots.acquire(blocking=False):
-            return False
+        with self._lock:
+            if self.is_full:
+                return False
+            self._waiting += 1
         self._turns.acquire()
         time.sleep(max(0.0, self._paused_until - time.monotonic()))
+        with self._lock:
+            self._waiting -= 1
+            self._running += 1
         self._entered.at = time.monotonic()
         return True
 
     def leave(self) -> None:
         """Release this thread's slot, so that the next waiting thread can run."""
         now = time.monotonic()
-        self._paused_until = now + self._pause * (now - self._entered.at)
+        with self._lock:
+            self._running -= 1
+            self._paused_until = now + self._pause * self._waiting * (now - self._entered.at)
         self._turns.release()
-        self._slots.release()

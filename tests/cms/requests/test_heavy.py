@@ -12,6 +12,7 @@ from django.utils.html import escape
 from cms.middleware import HeavyMiddleware
 from cms.requests import heavy
 from cms.requests.heavy import Slots
+from tests.support.processes import until
 
 LONG = b"x" * (heavy.LONG_BODY_BYTES + 1)
 
@@ -46,21 +47,20 @@ class Clock:
         self.now += seconds
 
 
-def test_after_a_request_the_next_one_waits_in_proportion(monkeypatch):
+def test_after_a_request_the_next_one_waits_in_proportion_to_those_that_wait(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(heavy, "time", clock)
-    places = Slots(1, 1, pause=2.0)
+    places = Slots(3, 1, pause=2.0)
     assert places.enter()
-    assert clock.now == 0
-    clock.now = 3.0
-    places.leave()
-    clock.now = 4.0
+    with ThreadPoolExecutor(2) as pool:
+        began = [pool.submit(lambda: (places.enter(), clock.now, places.leave())[1]) for _ in range(2)]
+        until(lambda: places.is_full)
+        clock.now = 3.0
+        places.leave()
+        # Two requests waited while the first one ran for three seconds, and none waited after the last one.
+        assert sorted(one.result(30) for one in began) == [3.0 + 2 * 2.0 * 3.0] * 2
     assert places.enter()
-    assert clock.now == 3.0 + 2.0 * 3.0
-    places.leave()
-    clock.now = 100.0
-    assert places.enter()
-    assert clock.now == 100.0
+    assert clock.now == 15.0
 
 
 @pytest.mark.parametrize(
