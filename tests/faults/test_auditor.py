@@ -2,6 +2,8 @@
 
 import pytest
 
+from api import problems
+from cms.requests import comment_flood
 from cms.testing import build
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import services as comments
@@ -9,6 +11,7 @@ from marginalia.comments.types import CommentAuthor, Target
 from nodes.services import editing
 from nodes.types import Actor, TagChange
 from tests.faults.harness.auditor import Audit
+from tests.faults.harness.browser import REFUSED_COMMENT
 from tests.faults.harness.content import PARAGRAPHS, Content
 from tests.faults.harness.ledger import Asked, Ledger, Picture, Window
 from tests.faults.harness.pictures import png
@@ -169,3 +172,9 @@ def test_errors_are_excused_only_during_a_fault(audited):
         ledger.asked.append(Asked("reads", "/", began, ended, 503))
     ledger.asked.append(Asked("reads", "/", 1, 2, 404))
     assert [one.began for one in ledger.unexcused()] == [1, 21]
+
+
+def test_comment_that_others_crowded_out_needs_no_excuse():
+    ledger = Ledger(asked=[Asked("posts", "/comments/post", 1, 2, 503, is_refused=True)])
+    assert ledger.unexcused() == []
+    assert str(comment_flood.RETRY_AFTER) == REFUSED_COMMENT != str(problems.RETRY_AFTER)

@@ -17,6 +17,9 @@ from tests.faults.harness.ledger import Asked, Ledger
 
 # Seconds in which every request must end, with any response.
 PATIENCE = 45.0
+# Retry-After of a comment that a flood of comments has crowded out (cms.requests.comment_flood.RETRY_AFTER). This module
+# runs without Django, so it can't import the value.
+REFUSED_COMMENT = "5"
 File = tuple[str, bytes]
 
 
@@ -163,7 +166,7 @@ class Browser:
             return
 
     def _ask(self, kind: str, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-        began, status = time.monotonic(), 0
+        began, status, is_refused = time.monotonic(), 0, False
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             parts = urlsplit(path)
@@ -173,11 +176,12 @@ class Browser:
             answer = connection.getresponse()
             content = answer.read()
             status = answer.status
+            is_refused = status == 503 and answer.headers["Retry-After"] == REFUSED_COMMENT
         except (OSError, http.client.HTTPException) as error:
             raise Broken(f"{type(error).__name__}: {error}") from error
         finally:
             connection.close()
-            self.ledger.asked.append(Asked(kind, path, began, time.monotonic(), status))
+            self.ledger.asked.append(Asked(kind, path, began, time.monotonic(), status, is_refused))
         for name, morsel in SimpleCookie("; ".join(answer.headers.get_all("Set-Cookie", []))).items():
             self.cookies[name] = morsel.value
         return Answer(status, {name.lower(): value for name, value in answer.headers.items()}, content)

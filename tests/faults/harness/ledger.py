@@ -10,13 +10,17 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Asked:
-    """A request: its kind, when it started and ended (monotonic seconds), and its status, or 0 without a response."""
+    """A request: its kind, when it started and ended (monotonic seconds), and its status, or 0 without a response.
+
+    `is_refused` is whether the site refused a comment because too many others were being processed.
+    """
 
     kind: str
     path: str
     began: float
     ended: float
     status: int
+    is_refused: bool = False
 
     @property
     def failed(self) -> bool:
@@ -103,7 +107,8 @@ class Ledger:
 
     def unexcused(self) -> list[Asked]:
         """Return the requests that failed without a fault."""
-        return [one for one in list(self.asked) if one.failed and not self.broken(one.began, one.ended)]
+        failed = [one for one in list(self.asked) if one.failed and not one.is_refused]
+        return [one for one in failed if not self.broken(one.began, one.ended)]
 
     def report(self) -> list[str]:
         """Return lines that describe the run: one per fault and per kind of traffic."""
