@@ -211,6 +211,7 @@ class ModerationAdmin(BanPages, BatchPages, SearchPages, admin.ModelAdmin):
             "obj": targets.resolve_many([target]).get(target),
             "email": selectors.email_of(comment),
             "form": form,
+            "flag": flags.find(target, slug),
             "unsaved": request.POST.get("text", ""),
             "history": _versions(comment),
         }

@@ -13,7 +13,7 @@ from pymongo.errors import BulkWriteError
 from marginalia.comments.types import FlaggedComment, ImportedId, Subscription, Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import non_duplicate_errors
-from marginalia.mongo.reading import Malformed, read_documents
+from marginalia.mongo.reading import Malformed, read_document, read_documents
 
 # Maximum number of readers recorded per comment. A moderator doesn't need more flags to notice the comment.
 MAX_READERS = 50
@@ -50,6 +50,11 @@ class Flags:
         """Return flagged comments, most recently flagged first."""
         documents = self.stored.find({}, {"who": 0}).sort([("last", -1), ("_id", -1)]).limit(limit)
         return list(read_documents(self.stored.name, documents, _flagged))
+
+    def find(self, target: Target, slug: str) -> FlaggedComment | None:
+        """Return a comment's number of flags and the time of the latest flag, or None if it isn't flagged."""
+        document = self.stored.find_one({"_id": _id(target, slug)}, {"who": 0})
+        return read_document(self.stored.name, document, _flagged)
 
     def count(self) -> int:
         """Return the approximate number of flagged comments."""

@@ -24,6 +24,11 @@ def list_flagged(limit: int = 100) -> list[FlaggedComment]:
     return backend().flags.newest(limit)
 
 
+def find(target: Target, slug: str) -> FlaggedComment | None:
+    """Return how many readers have flagged a comment, and when, or None if it isn't flagged."""
+    return backend().flags.find(target, slug)
+
+
 def count() -> int:
     """Return the approximate number of flagged comments."""
     return backend().flags.count()

@@ -378,8 +378,11 @@ def test_flagged_comment_is_listed_until_settled(staff, post_page):
     flags.flag(comment, "ip_hash:x")
     page = reverse("admin:marginalia_comments_moderation_reported")
     assert "Rude words" in staff.get(page).content.decode()
+    assert "1 reader has reported this comment." in staff.get(comment_url(comment)).content.decode()
     html = staff.post(comment_url(comment), {"settle": "1"}, follow=True).content.decode()
     assert "The reports were dismissed." in html
+    assert 'name="settle"' not in html
+    assert "reported this comment" not in html
     assert reverse("comments-manage", args=[post_page.label, post_page.pk]) in html
     html = staff.get(page).content.decode()
     assert "Rude words" not in html
