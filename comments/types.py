@@ -276,8 +276,8 @@ class Discussion:
         begun: Whether the discussion is stored. Usually, this is False until the first post.
         count: The number of public comments.
         last_number: The highest number assigned so far.
-        version: An id that changes with each change that readers can see. It can be part of the cache key of a response
-            that contains the comments, if it is read before the comments.
+        version: An id that changes with each change that readers can see, or "" if there was none yet. It can be part
+            of the cache key of a response that contains the comments, if it is read before the comments.
         moving: The layout that the discussion is being converted to, or "".
         writing: Whether there is a writer that hasn't set a new version yet, because it is still active or has crashed.
             If so, the version is not reliable.

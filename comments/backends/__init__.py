@@ -10,9 +10,20 @@ from marginalia.comments.backends.base import Backend
 from marginalia.comments.backends.discussions import VERSIONS
 from marginalia.comments.backends.layouts import bucket_size, can_store, layout_classes, may_embed, storage
 from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.backends.stored import read_version
 from marginalia.mongo.connection import database
 
-__all__ = ["VERSIONS", "backend", "backends", "bucket_size", "layout_classes", "may_embed", "can_store", "storage"]
+__all__ = [
+    "VERSIONS",
+    "backend",
+    "backends",
+    "bucket_size",
+    "can_store",
+    "layout_classes",
+    "may_embed",
+    "read_version",
+    "storage",
+]
 
 
 class Backends(threading.local):

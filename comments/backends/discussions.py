@@ -19,7 +19,7 @@ from pymongo.database import Database
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
-from marginalia.comments.backends.stored import Document, Place, Storage, read_place
+from marginalia.comments.backends.stored import UNCHANGED, Document, Place, Storage, read_place
 from marginalia.comments.errors import CommentNotFound, DiscussionBusy, DiscussionClosed, TooManyLocked
 from marginalia.comments.types import Order, RestrictionChanges, Target
 from marginalia.mongo.clock import now
@@ -126,10 +126,15 @@ class Discussions:
         return self.collection.find_one({"_id": target.id}, {"touched": 0} if whole else BRIEF_PROJECTION)
 
     def begin(self, target: Target) -> bool:
-        """Create a target's discussion as configured in COMMENTS. Return False if the discussion already exists."""
+        """Create a target's discussion as configured in COMMENTS. Return False if the discussion already exists.
+
+        Pages that show the discussion don't change, so a flood of comments that wait for a moderator costs readers
+        nothing.
+        """
         storage = self.storage(target)
+        document = new_document(target, storage.layout, storage.order, storage.bucket)
         try:
-            self.collection.insert_one(new_document(target, storage.layout, storage.order, storage.bucket))
+            self.collection.insert_one({**document, "version": UNCHANGED})
         except DuplicateKeyError:
             return False
         return True

@@ -28,6 +28,9 @@ from marginalia.mongo.reading import MALFORMED, Malformed, read_documents
 
 Document = dict[str, Any]
 
+# The version of a discussion whose comments readers have never seen change. Its first comment waits for a moderator, for
+# example.
+UNCHANGED = ObjectId("0" * 24)
 ERASED = {"id": None, "name": "", "url": ""}
 # The values that turn a comment into a tombstone.
 BLANK: Document = {"state": State.REMOVED.value, "author": ERASED, "source": "", "html": "", "said": "", "edited": None}
@@ -221,6 +224,11 @@ def _raise_if_damaged(document: Mapping[str, Any]) -> Iterator[None]:
         raise DiscussionDamaged(f"{Target.from_id(document['_id'])}: {reason}") from error
 
 
+def read_version(stored: object) -> str:
+    """Return the version of a discussion, or "" if readers see the same as before it began."""
+    return "" if stored == UNCHANGED else str(stored)
+
+
 def read_discussion(document: Mapping[str, Any]) -> Discussion:
     """Convert a document to a discussion.
 
@@ -236,7 +244,7 @@ def read_discussion(document: Mapping[str, Any]) -> Discussion:
             begun=True,
             count=int(document["count"]),
             last_number=int(document["last_number"]),
-            version=str(document["version"]),
+            version=read_version(document["version"]),
             epoch=int(document["epoch"]),
             moving=(document.get("moving") or {}).get("to", ""),
             writing=bool(document.get("claims")),

@@ -5,6 +5,7 @@ Before a cache serves the response again, it checks that these versions haven't 
 
 from dataclasses import dataclass, field
 
+from marginalia.comments.backends import read_version
 from marginalia.comments.types import Discussion
 from marginalia.mongo.engine.recording import Recorder
 
@@ -37,7 +38,7 @@ def reliable_version(version: object, *, writing: object) -> str | None:
     If a commit is lost in a server failure, the claim remains, and the version doesn't reflect the comment, although
     readers may already see it.
     """
-    return None if writing else str(version)
+    return None if writing else read_version(version)
 
 
 def note(discussion: Discussion) -> None:

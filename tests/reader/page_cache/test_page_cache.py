@@ -59,6 +59,17 @@ def test_comment_renders_only_the_discussion_again(post, client, commands):
     assert renewed["Content-Security-Policy"] == anew["Content-Security-Policy"]
 
 
+def test_comment_that_waits_for_a_moderator_renders_nothing_again(post, client, commands):
+    """Its discussion begins without a change that readers can see."""
+    first = client.get("/blog/post")
+    comments.hold(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello there", token="t" * 16)
+    with commands.recorded():
+        assert client.get("/blog/post").content == first.content
+    assert len(commands) == 1
+    comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello again", token="u" * 16)
+    assert b"Hello again" in client.get("/blog/post").content
+
+
 def _lines(response):
     return [line.strip() for line in response.content.decode().splitlines() if line.strip()]
 
