@@ -62,33 +62,30 @@ class CommentLimit:
             return self._application(environ, start_response)
         if not self._slots.enter():
             HEAVY_REFUSED.inc()
-            request = WSGIRequest(environ)
-            if is_api_request(request):
-                response = self._api_refusal(request)
-                headers, body = dict(response.items()), response.content
-            else:
-                headers, body = _form_refusal(request)
-            fields = {**headers, "Retry-After": str(RETRY_AFTER), "Content-Length": str(len(body))}
-            start_response("503 Service Unavailable", list(fields.items()))
+            headers, body = self._refusal(WSGIRequest(environ))
+            headers |= {"Retry-After": str(RETRY_AFTER), "Content-Length": str(len(body))}
+            start_response("503 Service Unavailable", list(headers.items()))
             return [body]
         try:
             return self._application(environ, start_response)
         finally:
             self._slots.leave()
 
+    def _refusal(self, request: HttpRequest) -> tuple[dict[str, str], bytes]:
+        """Return the headers and the body of a refusal.
+
+        For a form, the result isn't an HttpResponse, because building one would take longer than all the rest.
+        """
+        if is_api_request(request):
+            response = self._api_refusal(request)
+            return dict(response.items()), response.content
+        headers, before, after = _page()
+        return dict(headers), before + errors.sent_fields(request).encode() + after
+
 
 def _api_refusal(request: HttpRequest) -> HttpResponse:
     detail = "The site is busy processing other comments. Try again after the number of seconds in Retry-After."
     return problems.problem_response(Problem("unavailable", detail))
-
-
-def _form_refusal(request: HttpRequest) -> tuple[dict[str, str], bytes]:
-    """Return the headers and the body of the refusal of a form.
-
-    The result isn't an HttpResponse, because building one would take longer than all the rest.
-    """
-    headers, before, after = _page()
-    return headers, before + errors.sent_fields(request).encode() + after
 
 
 @cache
