@@ -12,6 +12,7 @@ from bson.errors import BSONError
 from django.db import DEFAULT_DB_ALIAS, close_old_connections
 from pymongo.errors import DocumentTooLarge, PyMongoError
 
+from marginalia.mongo import servers
 from marginalia.tasks import queue, scheduling
 from marginalia.tasks.backend import RETRIES, as_json, backend_on, task_of, tries_of
 from marginalia.tasks.compat import InvalidTask, signals, tasks
@@ -134,6 +135,21 @@ def beside(work: Callable[[threading.Event], object]) -> Callable[[threading.Eve
     return work
 
 
+@contextmanager
+def waiting_for_database(stopping: threading.Event) -> Iterator[None]:
+    """If the database is unavailable during the block, log the reason, and wait for PAUSE seconds.
+
+    Other exceptions are raised.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not servers.is_outage(error):
+            raise
+        logger.warning("%s", servers.describe_outage(error))
+        stopping.wait(PAUSE)
+
+
 def begin_beside(stopping: threading.Event) -> None:
     """Start the continuous work in threads. The worker doesn't wait for these threads when it exits."""
     for work in _beside:
@@ -149,8 +165,7 @@ def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
         aliases: The aliases of the connections that have queues.
 
     Raises:
-        PyMongoError: The report couldn't be written. The worker wouldn't be able to claim jobs, either, so it exits and
-            is restarted.
+        PyMongoError: The report couldn't be written.
     """
     for alias in aliases:
         queue.report(alias)

@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from pymongo.errors import PyMongoError
+from pymongo.errors import AutoReconnect, PyMongoError
 
 from marginalia.tasks import queue, worker
 from marginalia.tasks.compat import tasks
@@ -122,6 +122,22 @@ def test_worker_ends_when_one_of_its_loops_fails(monkeypatch, started, of_urgent
     monkeypatch.setattr(worker, "work", fail)
     with pytest.raises(PyMongoError, match="away"):
         started().result(30)
+
+
+def test_worker_waits_while_the_database_is_unavailable(mongo, started, monkeypatch, caplog):
+    real, failures = queue.take, []
+
+    def take(*args, **kwargs):
+        if len(failures) < 5:
+            failures.append(args)
+            raise AutoReconnect("connection closed")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(queue, "take", take)
+    send.enqueue()
+    started()
+    assert sent.wait(30)
+    assert "connection closed" in caplog.text
 
 
 def test_parallel_work_has_a_thread_until_the_worker_ends(monkeypatch):

@@ -65,7 +65,7 @@ class Command(MongoCommand):
             for name in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(name, lambda *_: stopping.set())
         if options["once"]:
-            number = self._work(aliases, stopping, once=True)
+            number = self._run_due(aliases, stopping)
         else:
             worker.begin_beside(stopping)
             number = self.run(aliases, stopping)
@@ -76,13 +76,13 @@ class Command(MongoCommand):
     def run(self, aliases: list[str], stopping: threading.Event) -> int:
         """Run jobs until `stopping` is set. Return the number of jobs that were run.
 
-        A second thread runs only urgent jobs. If one of the two threads raises an exception, the other thread stops,
-        and this method raises the exception.
+        A second thread runs only urgent jobs. While the database is unavailable, both threads wait for it. If one of
+        them raises any other exception, the other thread stops, and this method raises the exception.
         """
         with ThreadPoolExecutor(1) as pool:
             urgent = pool.submit(self._urgent, aliases, stopping)
             try:
-                number = self._work(aliases, stopping, once=False)
+                number = self._work(aliases, stopping)
             finally:
                 stopping.set()
             return number + urgent.result()
@@ -91,32 +91,42 @@ class Command(MongoCommand):
         number = 0
         try:
             while not stopping.is_set():
-                if any(worker.work(alias, queues=self.queues, urgent_only=True) for alias in aliases):
-                    number += 1
-                else:
-                    stopping.wait(worker.PAUSE)
+                with worker.waiting_for_database(stopping):
+                    if any(worker.work(alias, queues=self.queues, urgent_only=True) for alias in aliases):
+                        number += 1
+                    else:
+                        stopping.wait(worker.PAUSE)
         finally:
             stopping.set()
         return number
 
-    def _work(self, aliases: list[str], stopping: threading.Event, *, once: bool) -> int:
+    def _run_due(self, aliases: list[str], stopping: threading.Event) -> int:
+        number = 0
+        worker.tend(aliases)
+        worker.follow(aliases)
+        while not stopping.is_set() and self._run_next(aliases):
+            number += 1
+        return number
+
+    def _run_next(self, aliases: list[str]) -> bool:
+        return any(worker.work(alias, queues=self.queues) for alias in aliases)
+
+    def _work(self, aliases: list[str], stopping: threading.Event) -> int:
         number = 0
         due = 0.0
         soon = 0.0
         while not stopping.is_set():
-            if time.monotonic() >= due:
-                worker.tend(aliases)
-                due = time.monotonic() + worker.ROUND
-            if time.monotonic() >= soon:
-                worker.follow(aliases)
-                soon = time.monotonic() + worker.PAUSE
-            job = next(filter(None, (worker.work(alias, queues=self.queues) for alias in aliases)), None)
-            if job:
-                number += 1
-            elif once:
-                break
-            else:
-                stopping.wait(worker.PAUSE)
+            with worker.waiting_for_database(stopping):
+                if time.monotonic() >= due:
+                    worker.tend(aliases)
+                    due = time.monotonic() + worker.ROUND
+                if time.monotonic() >= soon:
+                    worker.follow(aliases)
+                    soon = time.monotonic() + worker.PAUSE
+                if self._run_next(aliases):
+                    number += 1
+                else:
+                    stopping.wait(worker.PAUSE)
         return number
 
     def _list(self, aliases: list[str]) -> None:
