@@ -185,10 +185,12 @@ class Export:
             self.unreadable.append(f"the discussion {target}: {error}")
 
     def _was_changed(self, discussion: Discussion) -> bool:
+        if self.selection.since is None:
+            return True
+        if not discussion.version:  # its first comment waits for a moderator, or is being written
+            return discussion.writing
         # An ObjectId contains the time only in whole seconds, so allow for the fraction of a second that is missing.
-        return (
-            self.selection.since is None or ObjectId(discussion.version).generation_time + SECOND > self.selection.since
-        )
+        return ObjectId(discussion.version).generation_time + SECOND > self.selection.since
 
     def _includes(self, target: Target) -> bool:
         """Return whether to export the discussion of a target.

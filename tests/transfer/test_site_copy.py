@@ -413,6 +413,14 @@ def test_incremental_export_goes_by_creation_not_by_dates(tmp_path):
     assert {one["_id"] for one in found[NODES]} == {aged, dated}
 
 
+def test_incremental_export_contains_a_first_comment_that_waits(tmp_path):
+    page = build.node(slug="page")
+    backend().hold(target(page), new("waiting"))
+    found = read(exported(tmp_path / "week.zip", "--since", (now() - timedelta(hours=1)).isoformat()))
+    assert [row["discussion"] for row in found[PENDING]] == [str(target(page))]
+    assert found[DISCUSSIONS] == []
+
+
 def test_incremental_export_cannot_be_verified_alone(tmp_path):
     build.node(slug="page")
     path = exported(tmp_path / "week.zip", "--since", "2026-01-31")
