@@ -128,8 +128,8 @@ class Discussions:
     def begin(self, target: Target) -> bool:
         """Create a target's discussion as configured in COMMENTS. Return False if the discussion already exists.
 
-        Pages that show the discussion don't change, so a flood of comments that wait for a moderator costs readers
-        nothing.
+        Readers see no change, so pages that show the discussion stay in the page cache. Otherwise, the first comment in
+        each discussion would cause its page to be rendered again, even if the comment waits for a moderator.
         """
         storage = self.storage(target)
         document = new_document(target, storage.layout, storage.order, storage.bucket)

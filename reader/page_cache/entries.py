@@ -60,8 +60,8 @@ class StoredState:
 
     Attributes:
         site: The site, with its versions.
-        discussions: The version of each requested discussion. A version is "" if the discussion hasn't begun, or None
-            if a comment is being written.
+        discussions: The version of each requested discussion. A version is "" if readers have seen no change
+            since before the discussion began, or None if a comment is being written.
         node: The nonce and tags of the node, or None if the node no longer has the same section and slug.
     """
 
