@@ -33,11 +33,16 @@ def is_heavy(request: HttpRequest) -> bool:
     return not length.isdecimal() or int(length) > LONG_BODY_BYTES or request.path_info == BULK_PATH
 
 
+# Maximum number of seconds that a request waits because of requests before it. Requests can take very long because the
+# database is unavailable, and the next ones must not wait even longer for this reason.
+LONGEST_PAUSE = 1.0
+
+
 class Slots:
     """Slots for up to `limit` threads. Up to `concurrent` of these threads run, and the others wait for their turn.
 
     When a request has finished, the next one that enters waits `pause` times as long as the request took, for each
-    request that is waiting.
+    request that is waiting, but at most LONGEST_PAUSE.
     """
 
     def __init__(self, limit: int, concurrent: int, *, pause: float = 0.0) -> None:
@@ -77,5 +82,5 @@ class Slots:
         now = time.monotonic()
         with self._lock:
             self._running -= 1
-            self._paused_until = now + self._pause * self._waiting * (now - self._entered.at)
+            self._paused_until = now + min(self._pause * self._waiting * (now - self._entered.at), LONGEST_PAUSE)
         self._turns.release()

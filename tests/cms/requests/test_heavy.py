@@ -11,7 +11,7 @@ from django.utils.html import escape
 
 from cms.middleware import HeavyMiddleware
 from cms.requests import heavy
-from cms.requests.heavy import Slots
+from cms.requests.heavy import LONGEST_PAUSE, Slots
 from tests.support.processes import until
 
 LONG = b"x" * (heavy.LONG_BODY_BYTES + 1)
@@ -47,7 +47,8 @@ class Clock:
         self.now += seconds
 
 
-def test_after_a_request_the_next_one_waits_in_proportion_to_those_that_wait(monkeypatch):
+@pytest.mark.parametrize(("seconds", "pause"), [(0.1, 0.1 * 2 * 2.0), (60.0, LONGEST_PAUSE)])
+def test_after_a_request_the_next_one_waits_in_proportion_to_those_that_wait(monkeypatch, seconds, pause):
     clock = Clock()
     monkeypatch.setattr(heavy, "time", clock)
     places = Slots(3, 1, pause=2.0)
@@ -55,12 +56,12 @@ def test_after_a_request_the_next_one_waits_in_proportion_to_those_that_wait(mon
     with ThreadPoolExecutor(2) as pool:
         began = [pool.submit(lambda: (places.enter(), clock.now, places.leave())[1]) for _ in range(2)]
         until(lambda: places.is_full)
-        clock.now = 3.0
+        clock.now = seconds
         places.leave()
-        # Two requests waited while the first one ran for three seconds, and none waited after the last one.
-        assert sorted(one.result(30) for one in began) == [3.0 + 2 * 2.0 * 3.0] * 2
+        # Two requests waited while the first one ran, and none waited after the last one.
+        assert [one.result(30) for one in began] == [pytest.approx(seconds + pause)] * 2
     assert places.enter()
-    assert clock.now == 15.0
+    assert clock.now == pytest.approx(seconds + pause)
 
 
 @pytest.mark.parametrize(
