@@ -135,19 +135,28 @@ def beside(work: Callable[[threading.Event], object]) -> Callable[[threading.Eve
     return work
 
 
-@contextmanager
-def waiting_for_database(stopping: threading.Event) -> Iterator[None]:
-    """If the database is unavailable during the block, log the reason, and wait for PAUSE seconds.
+class Patience:
+    """Waits while the database is unavailable, and logs each reason only once."""
 
-    Other exceptions are raised.
-    """
-    try:
-        yield
-    except Exception as error:
-        if not servers.is_outage(error):
-            raise
-        logger.warning("%s", servers.describe_outage(error))
-        stopping.wait(PAUSE)
+    def __init__(self, stopping: threading.Event) -> None:
+        self._stopping = stopping
+        self._reason = ""
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """If the database is unavailable in the block, wait for PAUSE seconds. Other exceptions are raised."""
+        try:
+            yield
+            reason = ""
+        except Exception as error:
+            if not servers.is_outage(error):
+                raise
+            reason = f"{type(error).__name__}: {servers.first_clause(error)}"
+        if reason and reason != self._reason:
+            logger.warning("The worker waits for the database: %s", reason)
+        self._reason = reason
+        if reason:
+            self._stopping.wait(PAUSE)
 
 
 def begin_beside(stopping: threading.Event) -> None:

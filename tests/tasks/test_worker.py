@@ -137,7 +137,7 @@ def test_worker_waits_while_the_database_is_unavailable(mongo, started, monkeypa
     send.enqueue()
     started()
     assert sent.wait(30)
-    assert "connection closed" in caplog.text
+    assert 1 <= caplog.text.count("connection closed") <= 2  # once per thread
 
 
 def test_parallel_work_has_a_thread_until_the_worker_ends(monkeypatch):

@@ -5,15 +5,21 @@ import threading
 import time
 from argparse import ArgumentParser
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.utils.module_loading import autodiscover_modules
+from pymongo.errors import PyMongoError
 
 from marginalia.mongo import servers
+from marginalia.mongo.connection import time_limit
 from marginalia.mongo.management.base import MongoCommand, problems_error
 from marginalia.tasks import queue, worker
 from marginalia.tasks.backend import databases
+
+# Maximum number of seconds that a worker needs to remove its report before it exits, even if the database hangs.
+LEAVING_SECONDS = 1.0
 
 
 class Command(MongoCommand):
@@ -65,12 +71,14 @@ class Command(MongoCommand):
             for name in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(name, lambda *_: stopping.set())
         if options["once"]:
-            number = self._run_due(aliases, stopping)
+            number = self._work(aliases, stopping, once=True)
         else:
             worker.begin_beside(stopping)
             number = self.run(aliases, stopping)
             for alias in aliases:
-                queue.leave(alias)
+                # The doctor ignores an old report after some minutes.
+                with suppress(PyMongoError), time_limit(LEAVING_SECONDS, alias):
+                    queue.leave(alias)
         self.stdout.write(self.style.SUCCESS(f"{number} jobs run."))
 
     def run(self, aliases: list[str], stopping: threading.Event) -> int:
@@ -82,16 +90,17 @@ class Command(MongoCommand):
         with ThreadPoolExecutor(1) as pool:
             urgent = pool.submit(self._urgent, aliases, stopping)
             try:
-                number = self._work(aliases, stopping)
+                number = self._work(aliases, stopping, once=False)
             finally:
                 stopping.set()
             return number + urgent.result()
 
     def _urgent(self, aliases: list[str], stopping: threading.Event) -> int:
         number = 0
+        patience = worker.Patience(stopping)
         try:
             while not stopping.is_set():
-                with worker.waiting_for_database(stopping):
+                with patience.waiting():
                     if any(worker.work(alias, queues=self.queues, urgent_only=True) for alias in aliases):
                         number += 1
                     else:
@@ -100,31 +109,23 @@ class Command(MongoCommand):
             stopping.set()
         return number
 
-    def _run_due(self, aliases: list[str], stopping: threading.Event) -> int:
+    def _work(self, aliases: list[str], stopping: threading.Event, *, once: bool) -> int:
         number = 0
-        worker.tend(aliases)
-        worker.follow(aliases)
-        while not stopping.is_set() and self._run_next(aliases):
-            number += 1
-        return number
-
-    def _run_next(self, aliases: list[str]) -> bool:
-        return any(worker.work(alias, queues=self.queues) for alias in aliases)
-
-    def _work(self, aliases: list[str], stopping: threading.Event) -> int:
-        number = 0
+        patience = worker.Patience(stopping)
         due = 0.0
         soon = 0.0
         while not stopping.is_set():
-            with worker.waiting_for_database(stopping):
+            with nullcontext() if once else patience.waiting():
                 if time.monotonic() >= due:
                     worker.tend(aliases)
                     due = time.monotonic() + worker.ROUND
                 if time.monotonic() >= soon:
                     worker.follow(aliases)
                     soon = time.monotonic() + worker.PAUSE
-                if self._run_next(aliases):
+                if any(worker.work(alias, queues=self.queues) for alias in aliases):
                     number += 1
+                elif once:
+                    break
                 else:
                     stopping.wait(worker.PAUSE)
         return number
