@@ -2,8 +2,6 @@
 
 import pytest
 
-from api import problems
-from cms.requests import comment_flood
 from cms.testing import build
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import services as comments
@@ -11,7 +9,6 @@ from marginalia.comments.types import CommentAuthor, Target
 from nodes.services import editing
 from nodes.types import Actor, TagChange
 from tests.faults.harness.auditor import Audit
-from tests.faults.harness.browser import REFUSED_COMMENT
 from tests.faults.harness.content import PARAGRAPHS, Content
 from tests.faults.harness.ledger import Asked, Ledger, Picture, Window
 from tests.faults.harness.pictures import png
@@ -177,4 +174,3 @@ def test_errors_are_excused_only_during_a_fault(audited):
 def test_comment_that_others_crowded_out_needs_no_excuse():
     ledger = Ledger(asked=[Asked("posts", "/comments/post", 1, 2, 503, is_refused=True)])
     assert ledger.unexcused() == []
-    assert str(comment_flood.RETRY_AFTER) == REFUSED_COMMENT != str(problems.RETRY_AFTER)

@@ -11,11 +11,12 @@ from django.core.wsgi import get_wsgi_application
 from django.test import RequestFactory
 from django.urls import reverse
 
-from cms.requests import comment_flood
+from cms.requests import comment_flood, errors
 from cms.requests.comment_flood import AT_ONCE, CommentLimit, is_comment
 from cms.requests.heavy import Slots
 from cms.requests.metrics.request_metrics import HEAVY_REFUSED
 from marginalia.comments.reading import selectors
+from tests.faults.harness.browser import REFUSED_COMMENT
 from tests.support.comments import site
 
 POST = "/comments/post"
@@ -112,6 +113,8 @@ def test_refusal_contains_the_form_and_security_headers(refusing, rf, client):
     assert '<input type="hidden" name="preview" value="1">' in response.text
     assert "password" not in response.text
     assert comment_flood._FIELDS not in response.text
+    assert REFUSED_COMMENT.decode() in response.text
+    assert REFUSED_COMMENT not in errors.busy(rf.post(POST, {"text": TYPED}), "Busy").content
     assert "no-store" in response.headers["Cache-Control"]
     assert int(response.headers["Content-Length"]) == len(response.text.encode())
     assert {"Content-Security-Policy", "X-Frame-Options", "X-Content-Type-Options"} <= response.headers.keys()

@@ -45,4 +45,5 @@ def trial(place: OnCdn, faults: Sequence[str], *, seconds: float, seed: int) -> 
         witness.join()
     found = Findings(readers, witness, ledger)
     ledger.wrong += found.wrong()
+    ledger.wrong += [f"there were no {kind}" for kind in (CacheReader.kind, WebReader.kind) if not ledger.done[kind]]
     return ledger, found
