@@ -19,6 +19,9 @@ BULK_PATH = f"{PREFIX}v1/bulk"
 # Maximum number of heavy requests that run at the same time. Running more would only slow readers down, because Python
 # runs one thread per process at a time.
 CONCURRENT = 2
+# Maximum number of seconds of a pause between two requests. While the database is unavailable, requests take very long,
+# and the next one must not wait even longer.
+LONGEST_PAUSE = 1.0
 TOO_MANY_LONG_REQUESTS = gettext_lazy(
     "The site is busy processing other long pages and uploads. Nothing has been saved yet. Please try again in a few "
     "seconds."
@@ -31,11 +34,6 @@ def is_heavy(request: HttpRequest) -> bool:
         return False
     length = request.META.get("CONTENT_LENGTH") or "0"
     return not length.isdecimal() or int(length) > LONG_BODY_BYTES or request.path_info == BULK_PATH
-
-
-# Maximum number of seconds that a request waits because of requests before it. Requests can take very long because the
-# database is unavailable, and the next ones must not wait even longer for this reason.
-LONGEST_PAUSE = 1.0
 
 
 class Slots:
