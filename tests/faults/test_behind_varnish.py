@@ -2,6 +2,7 @@
 
 import random
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,13 @@ class Untold(OnCdn):
     is_told = False
 
 
+class Deaf(OnCdn):
+    """The web servers hear no changes by each other."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, DJANGO_SETTINGS_MODULE="tests.faults.harness.deaf")
+
+
 @pytest.fixture(autouse=True)
 def no_longer(monkeypatch):
     """Let a trial end even if a rare action never happened."""
@@ -33,7 +41,7 @@ def tried(kind, faults, record_property):
     seed = random.randrange(10**6)
     with running(kind) as place:
         ledger, found = cdn_run.trial(place, faults, seconds=SECONDS, seed=seed)
-    record_property("did", [f"seed {seed}", *found.report()])
+    record_property("did", [f"seed {seed}", *found.report(), *ledger.wrong])
     assert len(found.pages) > 5 * SECONDS
     return ledger, found
 
@@ -48,6 +56,11 @@ def test_unpurged_varnish_serves_stale_pages(record_property):
     ledger, found = tried(Untold, [], record_property)
     assert any("were old and did not say so" in one for one in ledger.wrong)
     assert max(map(found.behind, found.unmarked(found.pages))) > 2
+
+
+def test_deaf_web_servers_serve_stale_pages_without_varnish(record_property):
+    ledger, _found = tried(Deaf, [], record_property)
+    assert any("pages without Varnish were old" in one for one in ledger.wrong)
 
 
 @pytest.fixture

@@ -438,7 +438,8 @@ def call(target: Callable[..., None], *arguments: Any) -> Any:
         process.join()
 
 
-def _silent_listener() -> None:
+def silence_listener() -> None:
+    """Let the listener hear only heartbeats in this process."""
     from reader.collections import HEARTBEATS
     from reader.page_cache.listener import Listener
 
@@ -498,7 +499,7 @@ def _no_new_epoch() -> None:
 
 SABOTAGES: dict[str, Callable[[], None]] = {
     "sound": lambda: None,
-    "silent-listener": _silent_listener,
+    "silent-listener": silence_listener,
     "late-stamps": _late_stamps,
     "no-own-stamps": _no_own_stamps,
     "no-heartbeats": _no_heartbeats,
