@@ -15,7 +15,7 @@ from tests.reader.page_cache import listening_races as races
 
 pytestmark = pytest.mark.slow
 
-READS = 20_000
+READS = 50_000
 SECONDS = 50
 # The longest time in seconds until a race finds a broken rule.
 PATIENCE = 40
