@@ -86,7 +86,7 @@ class Entry:
     expires: datetime
     compressed: bytes
     etag: str
-    # All headers that don't depend on the request.
+    # All headers that don't depend on the request, except the entity tag.
     headers: ResponseHeaders = field(default_factory=lambda: ResponseHeaders({}))
     is_unbounded: bool = False
     # The next time when something on the page is scheduled to disappear or change.
@@ -193,7 +193,8 @@ class Entry:
         """Store the headers of the page's first response, and the headers for conditional requests and compression."""
         if self.is_compressible:
             patch_vary_headers(response, ["Accept-Encoding"])
-        self.headers = ResponseHeaders({**response.headers, "ETag": self.etag})
+        self.headers = ResponseHeaders(response.headers)
+        self.headers.pop("ETag", None)
 
     @property
     def is_compressible(self) -> bool:
@@ -216,6 +217,7 @@ class Entry:
             for name, value in self.headers.items():
                 if name not in _CONTENT_HEADERS:
                     conditional[name] = value
+            conditional["ETag"] = self.etag
             return conditional
         accepted = request.META.get("HTTP_ACCEPT_ENCODING", "")
         # With DEBUG, pages aren't compressed, so that tools such as django-debug-toolbar can add to them.
@@ -230,7 +232,8 @@ class Entry:
         """Return a response with the page's headers. `content` is the page, compressed or uncompressed."""
         response = HttpResponse(content)
         # Copy the headers, because Django would otherwise check each of them again for every response.
-        response.headers._store = self.headers._store | {"content-length": ("Content-Length", str(len(content)))}
+        own = {"content-length": ("Content-Length", str(len(content))), "etag": ("ETag", self.etag)}
+        response.headers._store = self.headers._store | own
         return response
 
 

@@ -128,9 +128,9 @@ class Browser:
         self.port, self.ledger = port, ledger
         self.cookies: dict[str, str] = {}
 
-    def get(self, path: str, kind: str = "page") -> Answer:
+    def get(self, path: str, kind: str = "page", headers: Mapping[str, str] | None = None) -> Answer:
         """Request a page. Raises Broken."""
-        return self._ask(kind, "GET", path, None, {})
+        return self._ask(kind, "GET", path, None, headers or {})
 
     def post(
         self,

@@ -14,7 +14,7 @@ from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
 from marginalia.local.mongod import Mongod
-from tests.faults.harness.browser import Broken, Browser
+from tests.faults.harness.browser import Answer, Broken, Browser
 from tests.faults.harness.cdn_faults import OF_THE_CACHE
 from tests.faults.harness.content import PARAGRAPHS, Content, log_in, make, make_node
 from tests.faults.harness.ledger import Ledger
@@ -22,6 +22,8 @@ from tests.faults.harness.traffic import Traffic
 from tests.support.running import Site
 
 ANSWERED, OLDEST = 0.999, 1.0
+# In the ledger, pages that a reader already had are counted under the name of the reader's pages and this suffix.
+UNCHANGED = ", unchanged"
 # Numbered things on pages: paragraphs of two editors, and the newest comment of one visitor.
 NUMBERS = {
     "ann": re.compile(r"\bann (\d+)"),
@@ -90,7 +92,10 @@ def prepared(site: Site, ledger: Ledger) -> Content:
 
 
 class CacheReader(Traffic):
-    """Reads pages that Varnish caches, some that it does not, and photos."""
+    """Reads pages that Varnish caches, some that it does not, and photos.
+
+    Like a browser, it sends half of its requests with the entity tag of the page that it read last.
+    """
 
     kind = "pages from the cache"
     pace = 0.1
@@ -99,6 +104,8 @@ class CacheReader(Traffic):
         super().__init__(site, content, ledger, over, seed)
         self.pages: list[Page] = []
         self._photos: list[str] = []
+        # The last response for each path.
+        self._read: dict[str, Answer] = {}
 
     def round(self) -> None:
         # Pages with paragraphs and comments, pages with paragraphs, and other pages.
@@ -114,15 +121,21 @@ class CacheReader(Traffic):
                 *((path, ()) for path in self._photos[:1]),
             ]
         )
+        read = self._read.get(path) if self.dice.random() < 0.5 else None
         began = time.monotonic()
         try:
-            answer = self.browser.get(path, self.kind)
+            answer = self.browser.get(path, self.kind, {"If-None-Match": read.headers["etag"]} if read else {})
         except Broken:
             self.pages.append(Page(path, began, time.monotonic(), 0))
             return
+        is_marked = "110" in answer.headers.get("warning", "")
+        if read and answer.status == 304:
+            self.ledger.did(self.kind + UNCHANGED)
+            answer = read
+        elif answer.status == 200 and "etag" in answer.headers:
+            self._read[path] = answer
         missing = self._missing(answer.text, shown, began) if answer.status == 200 and shown else 0.0
-        ended, is_marked = time.monotonic(), "110" in answer.headers.get("warning", "")
-        self.pages.append(Page(path, began, ended, answer.status, is_marked, missing))
+        self.pages.append(Page(path, began, time.monotonic(), answer.status, is_marked, missing))
         if answer.status == 200:
             self.ledger.did(self.kind)
         if path == self.content.gallery_path and answer.status == 200:

@@ -59,6 +59,17 @@ def test_comment_renders_only_the_discussion_again(post, client, commands):
     assert renewed["Content-Security-Policy"] == anew["Content-Security-Policy"]
 
 
+def test_new_comment_changes_the_entity_tag(post, client):
+    """Otherwise, a cache in front of the site would confirm that a reader's copy without the comment is current."""
+    first = client.get("/blog/post")
+    comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello there", token="t" * 16)
+    renewed = client.get("/blog/post", headers={"if-none-match": first["ETag"]})
+    assert renewed.status_code == 200
+    assert renewed["ETag"] != first["ETag"]
+    unchanged = client.get("/blog/post", headers={"if-none-match": renewed["ETag"]})
+    assert (unchanged.status_code, unchanged["ETag"]) == (304, renewed["ETag"])
+
+
 def test_comment_that_waits_for_a_moderator_renders_nothing_again(post, client, commands):
     """Its discussion begins without a change that readers can see."""
     first = client.get("/blog/post")
