@@ -108,7 +108,7 @@ sub vcl_backend_response {
         return (deliver);
     }
     # If the response took longer than this, it may be older than the last purge.
-    if (now - std.real2time(std.real(bereq.http.X-Begun, 0.0), now) > 0.6s) {
+    if (now - std.real2time(std.real(bereq.http.X-Begun, 0.0), now) > 0.35s) {
         set beresp.uncacheable = true;
         set beresp.ttl = 1s;
         return (deliver);

@@ -188,7 +188,6 @@ def test_lost_history_purges_all_pages(cache):
 
 def test_long_time_without_a_worker_purges_all_pages(cache):
     """Changes of that time are not examined, because they may be many, and no page is cached for so long."""
-    assert timedelta(seconds=purging.MAX_PAGE_AGE) == cdn.MAX_AGE
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
     with following():
         begun(cache)
