@@ -50,6 +50,7 @@ class PageCacheMiddleware:
         moment = now()
         if entry and entry.is_known_current(moment, request):
             entry.checked_at = moment
+            cache.site_version = cache.site_version or entry.site_versions.site
             return _response(request, entry)
         response = self.get_response(request)
         new_entry: Entry | None = getattr(response, "new_entry", None)

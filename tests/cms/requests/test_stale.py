@@ -180,6 +180,17 @@ def test_page_removed_by_a_shared_entry_is_not_served(post, browser, away):
     assert [browser.get(path).status_code for path in ("/blog/post", "/blog")] == [503, 200]
 
 
+def test_process_that_has_sent_no_command_serves_stale_pages(post, browser, away, monkeypatch):
+    browser.get("/blog/post")
+    page_cache.storage.cache.clear()
+    page_cache.storage.cache.site_version = None  # as in a new process, which finds the page in the shared memory
+    with monkeypatch.context() as patched:
+        patched.setattr(page_cache.stamps, "is_current", lambda proof: True)
+        assert browser.get("/blog/post").status_code == 200
+    away()
+    assert browser.get("/blog/post")["Warning"] == WARNING_HEADER
+
+
 def test_expired_page_is_not_served_during_an_outage(post, browser, away, monkeypatch):
     save(post, nonce(post), expires=now() + timedelta(minutes=5))
     browser.get("/blog/post")
