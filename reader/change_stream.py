@@ -1,4 +1,4 @@
-"""Read MongoDB's change stream. The API uses it to list changes, and the worker follows it to purge CDNs."""
+"""Read MongoDB's change stream. The API lists changes, the worker purges CDNs, and the page cache listens."""
 
 import threading
 import time
@@ -44,13 +44,13 @@ PIPELINE: list[Document] = [
 # The error codes that mean that the stream can't be resumed: InvalidResumeToken, ChangeStreamFatalError and
 # ChangeStreamHistoryLost (src/mongo/base/error_codes.yml).
 _CANNOT_RESUME = frozenset({260, 280, 286})
-# Timeout in seconds for one read by `follow`, in addition to the time that `follow` waits for events. A primary that is
+# Timeout in seconds for one read by `follow`, including the time that the server waits for events. A primary that is
 # shutting down might not respond until it has shut down, and a primary that hangs never responds.
 READ_TIMEOUT = 0.4
 CLOSE_TIMEOUT = 0.1
 # How long `read` waits for an event, in milliseconds. Existing events are returned without waiting.
 _READ_AWAIT_MS = 1
-# How long the page cache waits for an event, in milliseconds. It must be shorter than READ_TIMEOUT.
+# How long the page cache waits for an event, in milliseconds. It must be shorter than listener.STREAM_TIMEOUT.
 _LISTEN_AWAIT_MS = 100
 
 

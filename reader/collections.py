@@ -18,6 +18,6 @@ def collections() -> tuple[Collection, ...]:
         Collection(
             HEARTBEATS,
             validator=document({"_id": TEXT, "beat": INTEGER}),
-            unsharded_because="One document per web server.",
+            unsharded_because="One document.",
         ),
     )

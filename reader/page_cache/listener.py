@@ -9,7 +9,6 @@ changes before it have come back, too. Empty batches and operation times don't p
 
 import fcntl
 import logging
-import socket
 import threading
 import time
 from collections import deque
@@ -51,7 +50,7 @@ def run(stopping: threading.Event) -> None:
             continue
         try:
             Listener().listen(stopping)
-        except (PyMongoError, HistoryLost) as error:
+        except Exception as error:  # noqa: BLE001 - if the thread ended, no page would be served without a command
             # Outages are already reported when a request fails.
             if str(error) != reason and not is_outage(error):
                 logger.warning("The page cache compares every page with MongoDB: %s", error)
@@ -71,7 +70,7 @@ class Listener:
         self._sent = deque([0], maxlen=10)
 
     def listen(self, stopping: threading.Event) -> None:
-        """Stamp keys until `stopping` is set or the primary changes.
+        """Stamp keys until `stopping` is set or the primary changes. Without a known primary, return immediately.
 
         Raises:
             HistoryLost: A watched collection was dropped or renamed.
@@ -79,6 +78,8 @@ class Listener:
         """
         # If the primary changes after this line, this method ends, even if the stream isn't open yet.
         primary = stamps.primary()
+        if not primary:
+            return
         with change_stream.listening(HEARTBEATS) as stream:
             stamps.begin_epoch(primary)
             while not stopping.is_set() and stream.alive and stamps.primary() in (0, primary):
@@ -102,4 +103,4 @@ class Listener:
         heartbeats = database().get_collection(HEARTBEATS, write_concern=WriteConcern("majority"))
         # If this write fails, pages are compared until a later heartbeat has come back.
         with suppress(PyMongoError), time_limit(HEARTBEAT_TIMEOUT):
-            heartbeats.update_one({"_id": socket.gethostname()}, {"$set": {"beat": beat}}, upsert=True)
+            heartbeats.update_one({"_id": "web"}, {"$set": {"beat": beat}}, upsert=True)

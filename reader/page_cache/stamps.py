@@ -101,11 +101,11 @@ def stamp(keys: Iterable[str]) -> None:
 def begin_epoch(primary: int) -> None:
     """Begin a new epoch, so that every page is compared again. The change stream must already be open.
 
-    `primary` is the primary before the stream was opened. If it is unknown (0), there is no epoch.
+    `primary` is the primary before the stream was opened.
     """
     _words[_HEARD_UNTIL] = 0
     _words[_PRIMARY] = primary
-    _words[_EPOCH] = secrets.randbits(63) + 1 if primary else 0
+    _words[_EPOCH] = secrets.randbits(63) + 1
 
 
 def end_epoch() -> None:

@@ -225,7 +225,7 @@ MUTANTS = (
         "tests/cms/test_security.py::test_no_request_moves_the_site_to_another_path",
     ),
     Mutant(
-        "nothing kept under a prefix",
+        "no cached page under a script prefix",
         "reader/page_cache/cacheable.py::cache_key",
         'if request.META.get("SCRIPT_NAME"):\n    return None',
         "",
@@ -246,14 +246,14 @@ MUTANTS = (
         "tests/api/photos/test_permission.py::test_session_uploads_only_with_the_right_permission",
     ),
     Mutant(
-        "second word to a cache in front",
+        "second purge of a CDN",
         "reader/purging.py::Purger._follow",
         "purged.append((time.monotonic(), keys, batch.position))",
         "pass",
         "tests/reader/test_purging.py::test_cache_is_purged_twice_for_each_change",
     ),
     Mutant(
-        "leaving a server that fell silent",
+        "time limit for reading the change stream",
         "reader/change_stream.py::next_event",
         "with time_limit(timeout):",
         "if True:",
@@ -322,6 +322,20 @@ MUTANTS = (
         "if keys := self._current.keys:",
         "if keys := ():",
         "tests/reader/page_cache/test_listener.py::test_own_change_does_not_wait_for_the_stream",
+    ),
+    Mutant(
+        "only its own heartbeats",
+        "reader/page_cache/listener.py::Listener._handle",
+        'elif (beat := event.get("beat", -1)) in self._sent:',
+        'elif beat := event.get("beat", -1):',
+        "tests/reader/page_cache/test_listener.py::test_heartbeats_of_other_servers_prove_nothing",
+    ),
+    Mutant(
+        "pages are compared when something is due",
+        "reader/page_cache/entries.py::Entry.is_known_current",
+        "and moment < self.expires",
+        "",
+        "tests/reader/page_cache/test_listener.py::test_page_that_is_due_to_change_is_not_served_without_a_command",
     ),
     Mutant(
         "end of the epoch if the listener ends",

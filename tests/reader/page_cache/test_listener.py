@@ -153,6 +153,18 @@ def test_silent_listener_makes_pages_be_compared(known, get, listening, monkeypa
     assert get()[1] == ["aggregate"]
 
 
+def test_heartbeats_of_other_servers_prove_nothing(listening, monkeypatch):
+    """The monotonic clocks of two machines can't be compared."""
+    heard = []
+    monkeypatch.setattr(stamps, "hear_until", heard.append)
+    own = listener.Listener()
+    own._send_heartbeat()
+    beats = [own._sent[-1] + 10**9, own._sent[-1]]
+    for beat in beats:
+        own._handle({"operationType": "update", "ns": {"coll": HEARTBEATS}, "beat": beat})
+    assert heard == beats[1:]
+
+
 def test_stopped_listener_makes_pages_be_compared(known, get, listening):
     listening.set()
     until(lambda: not stamps._words[stamps._EPOCH])
@@ -170,6 +182,21 @@ def test_page_of_another_primary_is_compared(known, get, monkeypatch):
     monkeypatch.setattr(stamps, "primary", lambda: 7)
     stamps.stamp(["lists"])  # compared, and its data now comes from another primary than the listener's
     assert [get()[1], get()[1]] == [["aggregate"]] * 2
+
+
+def test_without_a_known_primary_nothing_is_heard(mongo, monkeypatch):
+    """On a sharded cluster, the elections of the shards are unknown."""
+    monkeypatch.setattr(stamps, "primary", lambda: 0)
+    stamps.end_epoch()
+    before = mongo[HEARTBEATS].count_documents({})
+    listener.Listener().listen(threading.Event())  # ends at once
+    assert (stamps._words[stamps._EPOCH], mongo[HEARTBEATS].count_documents({})) == (0, before)
+
+
+def test_page_that_is_due_to_change_is_not_served_without_a_command(known, get):
+    entry = next(iter(storage.cache.entries.values()))
+    entry.expires = clock.now()
+    assert get()[1] != []
 
 
 def test_change_while_the_page_is_read_invalidates_its_proof(known, get, post, monkeypatch):
