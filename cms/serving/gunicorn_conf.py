@@ -44,8 +44,8 @@ timeout = 60
 keepalive = 5
 # Number of seconds that running requests have to finish when a worker shuts down.
 graceful_timeout = 10
-# The site is loaded before workers are forked. New workers are therefore ready immediately, and a site that fails to
-# load never reports that it is ready.
+# The site is loaded before workers are forked. New workers are therefore ready immediately, a site that fails to load
+# never reports that it is ready, and workers share the memory of the page cache.
 preload_app = True
 # Don't let headers change the path or the scheme, because Django itself reads the headers of a trusted proxy.
 forwarder_headers = ""
@@ -63,8 +63,6 @@ def on_starting(server: Any) -> None:
         sys.stderr.write(f"{reason}\n")
         sys.exit(2)
     import_module("cms.serving.loading").load_all()
-    # This import creates the stamps and the lock of the listener, which all workers must inherit.
-    import_module("reader.page_cache.listener")
 
 
 def post_worker_init(worker: Any) -> None:

@@ -28,7 +28,7 @@ from marginalia.mongo.connection import database
 from marginalia.tasks import worker
 from marginalia.testing.mongod import EphemeralMongod
 from nodes.models import Node
-from reader import cdn, page_cache, purging
+from reader import page_cache, purging
 from reader.change_stream import PIPELINE, HistoryLost
 from reader.collections import collections
 from reader.doctor import caches_told

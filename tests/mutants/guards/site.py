@@ -367,9 +367,9 @@ MUTANTS = (
     ),
     Mutant(
         "one listener for all workers",
-        "cms/serving/gunicorn_conf.py::on_starting",
-        'import_module("reader.page_cache.listener")',
-        "",
+        "reader/page_cache/listener.py::run",
+        "fcntl.lockf(stamps.listener_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)",
+        "pass",
         "tests/cms/serving/test_web_server.py::test_one_worker_listens_for_changes",
         marked="slow",
     ),

@@ -165,6 +165,20 @@ def test_heartbeats_of_other_servers_prove_nothing(listening, monkeypatch):
     assert heard == beats[1:]
 
 
+def test_listener_continues_after_any_error(mongo, monkeypatch):
+    stopping, calls = threading.Event(), []
+
+    def fail(self, stopping):
+        calls.append(1)
+        if len(calls) == 1:
+            raise ValueError("unexpected")
+        stopping.set()
+
+    monkeypatch.setattr(listener.Listener, "listen", fail)
+    listener.run(stopping)
+    assert len(calls) == 2
+
+
 def test_stopped_listener_makes_pages_be_compared(known, get, listening):
     listening.set()
     until(lambda: not stamps._words[stamps._EPOCH])
