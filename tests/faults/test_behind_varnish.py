@@ -58,9 +58,10 @@ def test_unpurged_varnish_serves_stale_pages(record_property):
     assert max(map(found.behind, found.unmarked(found.pages))) > 2
 
 
-def test_deaf_web_servers_serve_stale_pages_without_varnish(record_property):
-    ledger, _found = tried(Deaf, [], record_property)
-    assert any("pages without Varnish were old" in one for one in ledger.wrong)
+def test_deaf_web_servers_serve_stale_pages(record_property):
+    _ledger, found = tried(Deaf, [], record_property)
+    # Few pages stay old for longer, because the page is compared after each change through the same web server.
+    assert max(map(found.behind, found.unmarked(found.direct_pages))) > 0.5
 
 
 @pytest.fixture
