@@ -27,10 +27,10 @@ def read(path: Path) -> Iterator[SourceComment]:
 
 
 def _commento(export: dict[str, Any], comments: list[dict[str, Any]]) -> Iterator[SourceComment]:
-    people = {person.get("commenterHex"): person for person in _list(export, "commenters")}
+    people = {fields.text(person, "commenterHex"): person for person in _list(export, "commenters")}
     for values in comments:
         id = fields.text(values, "commentHex")
-        person = people.get(values.get("commenterHex"), {})
+        person = people.get(fields.text(values, "commenterHex"), {})
         domain, path = fields.text(values, "domain"), fields.text(values, "path") or fields.text(values, "url")
         markdown = fields.text(values, "markdown")
         yield SourceComment(
@@ -58,16 +58,17 @@ def _state(values: dict[str, Any]) -> SourceState:
 
 
 def _comentario(export: dict[str, Any], comments: list[dict[str, Any]]) -> Iterator[SourceComment]:
-    people = {person.get("id"): person for person in _list(export, "commenters")}
-    pages = {page.get("id"): fields.text(page, "path") for page in _list(export, "pages")}
+    people = {fields.text(person, "id"): person for person in _list(export, "commenters")}
+    pages = {fields.text(page, "id"): fields.text(page, "path") for page in _list(export, "pages")}
     for values in comments:
         id = fields.text(values, "id")
-        person = people.get(values.get("userCreated"), {})
+        person = people.get(fields.text(values, "userCreated"), {})
         markdown = fields.text(values, "markdown")
+        page_id = fields.text(values, "pageId")
         is_public, is_pending = values.get("isApproved"), values.get("isPending")
         yield SourceComment(
             id=id,
-            address=pages.get(values.get("pageId"), fields.text(values, "pageId")),
+            address=pages.get(page_id, page_id),
             posted=fields.time(values.get("createdTime"), f"comment {id}"),
             name=fields.text(values, "authorName") or fields.text(person, "name"),
             email=fields.text(person, "email"),

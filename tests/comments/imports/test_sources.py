@@ -220,6 +220,23 @@ def test_comentario(tmp_path):
     assert (third.name, third.state) == ("Bea", SourceState.SPAM)
 
 
+@pytest.mark.parametrize("value", [[], {}, [1], None, 1.5], ids=repr)
+def test_keys_of_any_type_are_read(tmp_path, value):
+    time = "2019-01-02T10:00:00Z"
+    old = {
+        "comments": [{"commentHex": value, "commenterHex": value, "parentHex": value, "creationDate": time}],
+        "commenters": [{"commenterHex": value, "name": "Ann"}],
+    }
+    new = {
+        "comments": [{"id": value, "pageId": value, "userCreated": value, "parentId": value, "createdTime": time}],
+        "commenters": [{"id": value, "name": "Ann"}],
+        "pages": [{"id": value, "path": "/about"}],
+    }
+    (first,) = read("commento", tmp_path / "old.json", json.dumps(old))
+    (second,) = read("comentario", tmp_path / "new.json", json.dumps(new))
+    assert (first.name, second.name, second.address) == ("Ann", "Ann", "/about")
+
+
 @pytest.mark.parametrize(
     ("system", "content", "reason"),
     [
@@ -234,6 +251,8 @@ def test_comentario(tmp_path):
         ("json-lines", '{"id": 1, "url": "/", "posted": "0001-01-01T00:00+14:00", "text": ""}', "is not a time"),
         ("json-lines", '{"id": 1, "url": "/", "posted": 1e300, "text": ""}', "is not a time"),
         ("json-lines", '{"id": 1, "url": "/", "posted": 0, "text": "", "state": "odd"}', "Line 1: 'odd'"),
+        ("json-lines", '{"id": 1, "url": "/", "posted": 0, "text": "", "state": []}', "Line 1: \\[\\]"),
+        ("json-lines", '{"id": 1, "url": "/", "posted": 0, "text": "", "format": {}}', "Line 1: {}"),
         ("json-lines", "[" * 100_000, "Line 1 isn't valid JSON"),
     ],
 )
