@@ -54,6 +54,11 @@ def parent_of(slug: str) -> str:
     return slug.rpartition("/")[0]
 
 
+def last_part(slug: str) -> str:
+    """Return the part of `slug` that is derived from the comment's own token."""
+    return slug.rpartition("/")[2]
+
+
 def allowed_parent(answered: str, max_depth: int) -> str:
     """Return the slug of the comment under which a reply to `answered` is stored.
 

@@ -1,8 +1,8 @@
 """The dry run and the import of an export of another comment system."""
 
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext as _
@@ -14,8 +14,8 @@ from marginalia.comments.imports.records import SourceComment, SourceState
 from marginalia.comments.imports.staging import BATCH, Staging
 from marginalia.comments.imports.texts import to_markdown
 from marginalia.comments.moderation import pending
+from marginalia.comments.operations.importing import EarlierImports, is_refused, queue_of
 from marginalia.comments.posting import preparation
-from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, ImportedId, NewComment, State, Target, Verdict
 
 MAX_URL = 500
@@ -72,18 +72,22 @@ class Importer:
         report = Report()
         if not dry_run:
             targets.at_urls(self.staging.foreign_urls(group), store=True)
+        discussions = backend().discussions(group)
         settled = backend().settled(group)
         batches: dict[Target, _Batch] = {}
         progress_of: dict[Target, _Progress] = {}
         for target in group:
             comments = next(self.staging.batches(target))
             stored = settled.get(target)
-            wanted = self._slugs(comments, {})
-            if stored is None or len(comments) == BATCH or (stored and not wanted <= stored):
+            begun = discussions[target].begun
+            # If there are no comments for the queue, it isn't needed: the public comments are all new, or all stored.
+            queued = queue_of(target) if begun and any(comment.is_queued for comment in comments) else ()
+            earlier = EarlierImports(stored or (), queued)
+            if stored is None or len(comments) == BATCH or (begun and not self._are_stored(comments, earlier)):
                 report.add(self._import(target, dry_run=dry_run, step=step))
                 continue
-            progress = progress_of[target] = _Progress()
-            batches[target] = self._read(comments, progress, step, is_stored=bool(stored))
+            progress = progress_of[target] = _Progress(earlier)
+            batches[target] = self._read(comments, progress, step, is_stored=begun)
         if not dry_run:
             new = backend().import_many({target: batch.new for target, batch in batches.items()})
             _store_votes(batches)
@@ -95,17 +99,20 @@ class Importer:
 
     def _import(self, target: Target, *, dry_run: bool, step: Callable[[], object]) -> Report:
         """Import a discussion that can be long, or partly stored already."""
-        progress = _Progress()
         before = backend().discussion(target)
+        earlier = EarlierImports((comment.slug for comment in backend().iterate(target)), queue_of(target))
+        progress = _Progress(earlier)
         # If there are active writers, an earlier import may have been interrupted within a batch, so all batches are
         # imported again.
         may_skip = before.begun and not before.writing
         for comments in self.staging.batches(target):
-            wanted = self._slugs(comments, progress.slug_by_id)
-            is_stored = may_skip and wanted <= backend().get_with_texts(target, wanted).keys()
+            is_stored = may_skip and self._are_stored(comments, earlier)
             batch = self._read(comments, progress, step, is_stored=is_stored)
             if not dry_run:
-                progress.report.new[SourceState.PUBLIC] += backend().import_(target, batch.new, renumber=False)
+                for held_id in batch.approved:
+                    pending.approve(held_id)
+                new = len(batch.approved) + backend().import_(target, batch.new, renumber=False)
+                progress.report.new[SourceState.PUBLIC] += new
                 _store_votes({target: batch})
         if not dry_run:
             backend().import_(target, ())  # renumbers the discussion
@@ -127,30 +134,28 @@ class Importer:
             if comment.is_queued:
                 progress.queued.append((comment, parent))
                 continue
+            token = self._token(comment)
+            slug = progress.earlier.stored(token) or slugs.from_token(token, parent, conf.get("MAX_DEPTH"))
+            held = progress.earlier.held(token)
+            if held and comment.state is SourceState.PUBLIC:
+                if is_refused(held):
+                    continue
+                slug = held.slug
+                batch.approved.append(held.id)
             if not is_stored:
                 if (new := self._prepared(comment, parent, progress.report)) is None:
                     continue
-                batch.new.append(new)
-            slug = progress.slug_by_id[comment.id] = self._slug(comment, parent)
+                batch.new.append(replace(new, slug=slug))
+            progress.slug_by_id[comment.id] = slug
             if comment.likes > 0:
                 batch.likes[slug] = comment.likes
             if comment.anchor:
                 batch.old_ids.append(ImportedId(slug, comment.anchor, max(comment.dislikes, 0)))
         return batch
 
-    def _slugs(self, comments: Iterable[SourceComment], slug_by_id: dict[str, str]) -> set[str]:
-        """Return the slugs of all public comments of a batch, including those that can't be stored.
-
-        `slug_by_id` contains the slugs of earlier batches.
-        """
-        expected = ChainMap({}, slug_by_id)
-        public = set[str]()
-        for comment in comments:
-            expected[comment.id] = expected.get(comment.parent, "")
-            if not comment.is_queued:
-                expected[comment.id] = self._slug(comment, expected[comment.id])
-                public.add(expected[comment.id])
-        return public
+    def _are_stored(self, comments: Iterable[SourceComment], earlier: EarlierImports) -> bool:
+        """Return whether all public comments of a batch are stored, including those that can't be stored."""
+        return all(comment.is_queued or earlier.stored(self._token(comment)) for comment in comments)
 
     def _queue(self, target: Target, progress: "_Progress", *, dry_run: bool) -> None:
         """Add the comments that aren't public to the moderation queue."""
@@ -158,26 +163,23 @@ class Importer:
             if dry_run:
                 self._prepared(comment, parent, progress.report)
             else:
-                self._hold(target, comment, parent, progress.report)
+                self._hold(target, comment, parent, progress)
 
-    def _hold(self, target: Target, comment: SourceComment, parent: str, report: Report) -> None:
-        slug = self._slug(comment, parent)
-        held = selectors.find_held(target, slug, verdict=None)
+    def _hold(self, target: Target, comment: SourceComment, parent: str, progress: "_Progress") -> None:
+        token = self._token(comment)
+        if progress.earlier.stored(token):
+            return  # A moderator has approved the comment since the last import.
+        held = progress.earlier.held(token)
         if held is None:
-            if backend().get_with_texts(target, [slug]):
-                return  # A moderator has approved the comment since the last import.
-            if (new := self._prepared(comment, parent, report)) is None:
+            if (new := self._prepared(comment, parent, progress.report)) is None:
                 return
             reasons = (_("The comment was pending on the old site."),)
             result = backend().hold(target, new, reasons)
-            report.new[comment.state] += result.new
+            progress.report.new[comment.state] += result.new
             held = result.held
         # A moderator may have returned spam to the queue.
         if held and comment.state is SourceState.SPAM and held.verdict is Verdict.WAITING and not held.decided_by:
             pending.reject(held.id, verdict=Verdict.SPAM)
-
-    def _slug(self, comment: SourceComment, parent: str) -> str:
-        return slugs.from_token(self._token(comment), parent, conf.get("MAX_DEPTH"))
 
     def _token(self, comment: SourceComment) -> str:
         return f"{self.system}:{comment.id}"
@@ -224,12 +226,14 @@ class _Progress:
     """The state of the import of one discussion.
 
     Attributes:
+        earlier: The comments that were stored or queued before this import.
         report: The report about the discussion.
         slug_by_id: The slug of each comment, so that replies find it. A comment that isn't public has the slug of its
             nearest public ancestor, or "".
         queued: The comments for the moderation queue, each with the slug of its parent.
     """
 
+    earlier: EarlierImports
     report: Report = field(default_factory=lambda: Report(discussions=1))
     slug_by_id: dict[str, str] = field(default_factory=dict)
     queued: list[tuple[SourceComment, str]] = field(default_factory=list)
@@ -237,8 +241,16 @@ class _Progress:
 
 @dataclass
 class _Batch:
-    """The data to store for a batch: new comments, the old ids of its public comments, and their likes by slug."""
+    """The data to store for a batch.
 
+    Attributes:
+        approved: The ids of queued comments that are now public on the old site.
+        new: The comments to import. They can include comments that are stored already, and those in `approved`.
+        old_ids: The old ids of the public comments.
+        likes: The likes of the public comments, by slug.
+    """
+
+    approved: list[str] = field(default_factory=list)
     new: list[NewComment] = field(default_factory=list)
     old_ids: list[ImportedId] = field(default_factory=list)
     likes: dict[str, int] = field(default_factory=dict)

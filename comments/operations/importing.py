@@ -10,7 +10,45 @@ from django.db.models import Model
 from marginalia.comments import conf, slugs, targets
 from marginalia.comments.backends import backend
 from marginalia.comments.posting.preparation import clean
-from marginalia.comments.types import NewComment, PostResult, Target
+from marginalia.comments.types import HeldComment, NewComment, PostResult, Target, Verdict
+
+# Maximum number of queued comments of a discussion that are compared with an export.
+MAX_QUEUED = 10_000
+
+
+class EarlierImports:
+    """The comments of a discussion that earlier imports have stored or queued.
+
+    They are found by the last part of their slug, which is derived from the token. The other parts can differ in a
+    newer export. For example, if the old site has since approved a comment, its replies are now below this comment.
+    """
+
+    def __init__(self, stored: Iterable[str] = (), queued: Iterable[HeldComment] = ()) -> None:
+        """Initialize the object with the slugs of the stored comments, and with queued comments with any verdict."""
+        self._stored = {slugs.last_part(slug): slug for slug in stored}
+        self._queued = {slugs.last_part(held.slug): held for held in queued}
+
+    def stored(self, token: str) -> str:
+        """Return the slug of the stored comment or tombstone with this token, or "" if there is none."""
+        return self._stored.get(slugs.part(token), "")
+
+    def held(self, token: str) -> HeldComment | None:
+        """Return the queued comment with this token, or None if there is none, or if the comment is stored."""
+        return None if self.stored(token) else self._queued.get(slugs.part(token))
+
+
+def queue_of(target: Target) -> tuple[HeldComment, ...]:
+    """Return the queued comments of a discussion, even if they have been approved or rejected."""
+    return backend().held(target=target, verdict=None, limit=MAX_QUEUED)
+
+
+def is_refused(held: HeldComment) -> bool:
+    """Return whether a moderator has rejected a queued comment, or its author has withdrawn it.
+
+    Imports also mark spam from the old site as spam, but without a moderator.
+    """
+    is_refused_spam = held.verdict is Verdict.SPAM and held.decided_by
+    return bool(is_refused_spam) or held.verdict in (Verdict.REJECTED, Verdict.WITHDRAWN)
 
 
 def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:

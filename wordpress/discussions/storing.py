@@ -1,15 +1,18 @@
 """Store imported comments: approved comments in discussions, and pending comments in the moderation queue."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
 
 from marginalia.comments.errors import InvalidComment
+from marginalia.comments.moderation import pending
 from marginalia.comments.operations import importing
+from marginalia.comments.operations.importing import EarlierImports
 from marginalia.comments.posting import preparation
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import CommentAuthor, Kind, NewComment, Target, Verdict
+from marginalia.comments.types import CommentAuthor, Kind, NewComment, Target
 from wordpress.discussions.threads import PreparedComment, approved_comments, pending_comments
 from wordpress.export.records import Item
 from wordpress.export.scan import Entry
@@ -22,14 +25,13 @@ __all__ = ["Discussions"]
 # rejected.
 QUEUE_MEMORY = timedelta(days=29)
 KINDS = {"pingback": Kind.PINGBACK, "trackback": Kind.TRACKBACK}
-# Maximum number of queued comments with each verdict that are compared with a post's comments.
-MAX_QUEUED = 10_000
 
 
 class Discussions:
     """A writer that stores comments, each of them only once.
 
-    A comment that this site already has is not stored again, even if it was removed or is in the queue.
+    A comment that this site already has is not stored again, even if it was removed or rejected. If the old site has
+    since approved a comment in the queue, the comment is published.
     """
 
     def __init__(self, site_key: str, report: Report, moment: datetime, *, dry_run: bool) -> None:
@@ -42,28 +44,39 @@ class Discussions:
         """Store the comments of `item` in the discussion of `target`."""
         if not item.comments:
             return
-        present = self._present(target) if entry.known else set()
+        earlier, is_counted = self._earlier(target) if entry.known else (EarlierImports(), True)
         stored: dict[int, str] = {}
-        new = list(self._new(item, present, stored))
-        self.report.written["comment"] += len(new) if self.dry_run else importing.import_(target, new)
-        held = list(pending_comments(item.comments, item.posted or self.moment))
-        if held and (not entry.known or self._can_queue(entry)):
-            self._hold(target, item, held, present | (self._queued(target) if entry.known else set()), stored)
+        new = list(self._new(item, earlier, stored, is_counted=is_counted))
+        queued = [held for comment in new if (held := earlier.held(comment.token))]
+        if self.dry_run:
+            self.report.written["comment"] += len(new)
+        else:
+            for held in queued:
+                pending.approve(held.id)
+            self.report.written["comment"] += len(queued) + importing.import_(target, new)
+        waiting = list(pending_comments(item.comments, item.posted or self.moment))
+        if waiting and (not entry.known or self._can_queue(entry)):
+            self._hold(target, item, waiting, earlier, stored)
 
-    def _new(self, item: Item, present: set[str], stored: dict[int, str]) -> Iterator[NewComment]:
-        """Yield the approved comments that are not stored yet.
+    def _new(
+        self, item: Item, earlier: EarlierImports, stored: dict[int, str], *, is_counted: bool
+    ) -> Iterator[NewComment]:
+        """Yield the approved comments that are not published yet. If `is_counted` is false, yield all of them.
 
         Add the slug of each approved comment to `stored`, keyed by the comment's id on the old site.
         """
         for prepared in approved_comments(item.comments, item.posted or self.moment):
             comment = self._comment(prepared, item, stored)
-            if comment is None:
-                # The comment can't be stored, so attach its replies to its parent.
+            held = earlier.held(comment.token) if comment else None
+            if comment is None or (held and importing.is_refused(held)):
+                # The comment isn't stored, so attach its replies to its parent.
                 stored[prepared.comment.id] = stored.get(prepared.parent, "")
                 continue
-            slug = stored[prepared.comment.id] = importing.slug_of(comment)
-            if slug not in present:
-                yield comment
+            known = earlier.stored(comment.token)
+            slug = known or (held.slug if held else importing.slug_of(comment))
+            stored[prepared.comment.id] = slug
+            if not (known and is_counted):
+                yield replace(comment, slug=slug)
 
     def _comment(self, prepared: PreparedComment, item: Item, stored: dict[int, str]) -> NewComment | None:
         name = preparation.one_line(prepared.author) or _("Anonymous")
@@ -88,11 +101,16 @@ class Discussions:
             return None
 
     def _hold(
-        self, target: Target, item: Item, held: list[PreparedComment], present: set[str], stored: dict[int, str]
+        self,
+        target: Target,
+        item: Item,
+        waiting: list[PreparedComment],
+        earlier: EarlierImports,
+        stored: dict[int, str],
     ) -> None:
-        for prepared in held:
+        for prepared in waiting:
             comment = self._comment(prepared, item, stored)
-            if comment is None or importing.slug_of(comment) in present:
+            if comment is None or earlier.stored(comment.token) or earlier.held(comment.token):
                 continue
             if not self.dry_run:
                 importing.hold_imported(target, comment, reasons=(_("The comment was pending on the old site."),))
@@ -103,21 +121,15 @@ class Discussions:
         return imported is None or self.moment - imported < QUEUE_MEMORY
 
     @staticmethod
-    def _present(target: Target) -> set[str]:
-        """Return the slugs of all stored comments, including tombstones.
+    def _earlier(target: Target) -> tuple[EarlierImports, bool]:
+        """Return the comments of earlier runs, and whether the discussion's count is right.
 
-        If the discussion's count is wrong, a previous run was interrupted after it stored comments, but before it
-        counted them. The result is then empty, so that these comments are imported again, which corrects the count.
+        If the count is wrong, a previous run was interrupted after it stored comments, but before it counted them.
+        The comments must then be imported again, which corrects the count.
         """
         slugs = set()
         public = 0
         for comment in selectors.iterate(target):
             slugs.add(comment.slug)
             public += not comment.removed
-        return slugs if public == selectors.count(target) else set()
-
-    @staticmethod
-    def _queued(target: Target) -> set[str]:
-        """Return the slugs of all comments in the queue, even if they have been approved or rejected."""
-        batches = (selectors.held(target=target, verdict=verdict, limit=MAX_QUEUED) for verdict in Verdict)
-        return {held.slug for batch in batches for held in batch}
+        return EarlierImports(slugs, importing.queue_of(target)), public == selectors.count(target)

@@ -123,6 +123,37 @@ def test_approved_comments_are_not_queued_again(post_page, mongo):
     assert (selectors.held(), texts(post_page)) == ((), ["Text 1"])
 
 
+@pytest.mark.parametrize("others", [0, 300])
+def test_replies_to_comments_approved_since_are_stored_once(post_page, others):
+    replies = [
+        comment(2, parent="1", minutes=1),
+        comment(3, parent="2", minutes=2, state=SourceState.PENDING),
+        *(comment(10 + n, minutes=10 + n) for n in range(others)),
+    ]
+    run(comment(1, state=SourceState.PENDING), *replies)
+    report = run(comment(1), *replies, comment(4, parent="2", minutes=3))
+    assert +report.new == {"public": 2}
+    found = {one.source: one for one in selectors.iterate(post_page)}
+    assert texts(post_page)[:3] == ["Text 1", "Text 2", "Text 4"]
+    assert len(found) == selectors.count(post_page) == 3 + others
+    assert (found["Text 2"].depth, found["Text 4"].parent) == (0, found["Text 2"].slug)
+    assert [held.source for held in selectors.held()] == ["Text 3"]
+    report = run(comment(1, state=SourceState.SPAM), *replies)
+    assert (+report.new, selectors.count(post_page)) == ({}, 3 + others)
+
+
+def test_rejected_comments_stay_rejected(post_page):
+    run(comment(1, state=SourceState.PENDING), comment(2, minutes=1, state=SourceState.SPAM))
+    (rejected,) = selectors.held()
+    pending.reject(rejected.id, by="1")
+    for new in (2, 0):
+        report = run(comment(1), comment(2, minutes=1), comment(3, parent="1", minutes=2))
+        assert +report.new == ({"public": new} if new else {})
+    assert [(one.source, one.depth) for one in selectors.iterate(post_page)] == [("Text 2", 0), ("Text 3", 0)]
+    assert selectors.get_held(rejected.id).verdict is Verdict.REJECTED
+    assert selectors.held(verdict=Verdict.SPAM) == ()
+
+
 def test_missing_circular_and_later_parents_lose_no_comment(post_page):
     run(
         comment(1, parent="99"),

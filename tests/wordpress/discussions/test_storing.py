@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from marginalia.comments.moderation import pending
 from marginalia.comments.posting import preparation
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Order
+from marginalia.comments.types import Order, Verdict
 from tests.support.wxr import comment, export, item, page
 from tests.wordpress.stored import snapshot, stored, target
 
@@ -123,6 +124,32 @@ class TestComments:
         found = list(selectors.iterate(target(stored(mongo)["blog/post-1"], mongo), order=Order.THREADED))
         assert [(one.depth, one.source) for one in found] == [(0, "fine"), (1, "reply")]
         assert said[said.index("Comments left out:") + 1].startswith("  comment 2 on post 1: ")
+
+    def test_replies_to_comments_approved_since_are_stored_once(self, mongo, run):
+        replies = (comment(2, "reply", parent=1), comment(3, "its reply", parent=2, approved="0"))
+        run(export(item(1, "One", "x", comment(1, "first", approved="0"), *replies)))
+        said = run(export(item(1, "One", "x", comment(1, "first"), *replies, comment(4, "new", parent=2))))
+        assert said[-1] == "2 changes: 2 comments"
+        there = target(stored(mongo)["blog/post-1"], mongo)
+        found = {one.source: one for one in selectors.iterate(there)}
+        assert (len(found), selectors.count(there)) == (3, 3)
+        assert (found["reply"].depth, found["new"].parent) == (0, found["reply"].slug)
+        assert [held.source for held in selectors.held()] == ["its reply"]
+        said = run(export(item(1, "One", "x", comment(1, "first", approved="spam"), *replies)))
+        assert (said[-1], selectors.count(there)) == ("0 changes", 3)
+
+    def test_rejected_comments_stay_rejected(self, mongo, run):
+        run(export(item(1, "One", "x", comment(1, "rejected", approved="0"), comment(2, "waits", approved="0"))))
+        (rejected,) = [held for held in selectors.held() if held.source == "rejected"]
+        pending.reject(rejected.id, by="1")
+        newer = export(item(1, "One", "x", comment(1, "rejected"), comment(2, "waits"), comment(3, "reply", parent=1)))
+        assert run(newer, dry_run=True)[-1] == "2 changes: 2 comments"
+        assert [held.source for held in selectors.held()] == ["waits"]
+        assert run(newer)[-1] == "2 changes: 2 comments"
+        there = target(stored(mongo)["blog/post-1"], mongo)
+        assert [(one.source, one.depth) for one in selectors.iterate(there)] == [("waits", 0), ("reply", 0)]
+        assert (selectors.held(), selectors.get_held(rejected.id).verdict) == ((), Verdict.REJECTED)
+        assert run(newer)[-1] == "0 changes"
 
     def test_closed_discussions_stay_closed(self, mongo, run, client):
         run(export(item(1, "One", "x", comment(1), comment_status="closed"), item(2, "Two", "x", comment(2))))
