@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from contextlib import closing, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from bson import ObjectId
@@ -27,7 +27,7 @@ from marginalia.tasks import worker
 from nodes.collections import NODES, SITE
 from nodes.models.dependencies import Dependencies
 from nodes.models.stored_site import SLOTS
-from reader import cdn, change_stream
+from reader import change_stream
 from reader.change_stream import DISCUSSIONS, ENDING_OPERATIONS, READ_TIMEOUT, HistoryLost
 from reader.collections import PURGES
 
@@ -46,6 +46,8 @@ REPEAT_AFTER = 0.9
 # Changes that occur within this time of each other are purged together.
 BATCH_TIME = 0.05
 RETRY_AFTER = 0.2
+# How long a cache can serve a page before the cache must request the page again (reader.cdn.MAX_AGE).
+MAX_PAGE_AGE = 60
 # How often the position is stored. A new worker repeats at most the purges from one such interval.
 STORE_INTERVAL = 5.0
 
@@ -145,7 +147,7 @@ class Purger:
     def _follow(self, stopping: threading.Event) -> None:
         # Positions that are too old are ignored. No cache stores pages for that long, and reading hours of changes
         # would take too long.
-        recent = {"_id": self.cache, "at": {"$gt": now() - cdn.MAX_AGE}}
+        recent = {"_id": self.cache, "at": {"$gt": now() - timedelta(seconds=MAX_PAGE_AGE)}}
         with time_limit(READ_TIMEOUT):
             stored = None if self.is_lost else database()[PURGES].find_one(recent)
         start = stored["resume"] if stored else None

@@ -28,7 +28,7 @@ from marginalia.mongo.connection import database
 from marginalia.tasks import worker
 from marginalia.testing.mongod import EphemeralMongod
 from nodes.models import Node
-from reader import page_cache, purging
+from reader import cdn, page_cache, purging
 from reader.change_stream import PIPELINE, HistoryLost
 from reader.collections import collections
 from reader.doctor import caches_told
@@ -188,6 +188,7 @@ def test_lost_history_purges_all_pages(cache):
 
 def test_long_time_without_a_worker_purges_all_pages(cache):
     """Changes of that time are not examined, because they may be many, and no page is cached for so long."""
+    assert timedelta(seconds=purging.MAX_PAGE_AGE) == cdn.MAX_AGE
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
     with following():
         begun(cache)
