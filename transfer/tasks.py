@@ -16,7 +16,7 @@ from transfer import uploads
 from transfer.archive import Archive, BadArchive
 from transfer.collections import RUNNING
 from transfer.running import ArchiveRun, ImportProblems
-from transfer.uploads import Superseded, UploadedImport
+from transfer.uploads import Superseded, UploadedImport, UploadRefused
 from wordpress.export.records import WxrError
 from wordpress.importer import Importer, Options
 from wordpress.media.download import DownloadsStopped, Limits
@@ -52,6 +52,8 @@ def _run(import_id: str, nonce: str) -> None:
             _import(upload, path, report)
     except Superseded:
         return
+    except UploadRefused as error:
+        uploads.finish(upload, report, str(error), is_done=False)
     except ImportProblems as error:
         uploads.finish(upload, report, str(error))
     except (WxrError, SectionError, SourceError, DownloadsStopped, BadArchive) as error:

@@ -16,6 +16,7 @@ from bson import ObjectId
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
@@ -32,6 +33,7 @@ LONGEST_LINE = 500
 LONGEST_NAME = 200
 # The number of imports that the list shows.
 SHOWN = 20
+INCOMPLETE = gettext_lazy("The file is no longer complete. Upload it again.")
 
 
 class UploadRefused(Exception):
@@ -146,9 +148,9 @@ def begin(upload: UploadedImport, *, is_dry_run: bool) -> UploadedImport:
         UploadRefused: The file is incomplete, or someone else has started or deleted the import.
     """
     if not is_complete(upload):
-        raise UploadRefused(_("The file is no longer complete. Upload it again."))
+        raise UploadRefused(INCOMPLETE)
     fields = {"nonce": ObjectId(), "state": RUNNING, "is_dry_run": is_dry_run, "report": [], "error": ""}
-    progress = {"step": "", "done": 0, "total": 0}
+    progress = {"job": "", "step": "", "done": 0, "total": 0}
     seen = {"_id": upload.id, "nonce": upload.nonce}
     if not database()[IMPORTS].update_one(seen, {"$set": {**fields, **progress}}).matched_count:
         raise UploadRefused(_("Someone else has started or deleted this import. Reload the page."))
@@ -210,7 +212,7 @@ def as_file(upload: UploadedImport) -> Iterator[Path]:
     """Copy the uploaded file to a temporary file, and yield its path. Zip archives and XML need random access.
 
     Raises:
-        Superseded: The file was deleted.
+        UploadRefused: A part of the file has expired, or the import was deleted.
         OSError: The file can't be written, for example because the disk is full.
     """
     settings.VAR_DIR.mkdir(parents=True, exist_ok=True)
@@ -219,7 +221,7 @@ def as_file(upload: UploadedImport) -> Iterator[Path]:
         for number in range(upload.pieces):
             piece = database()[PIECES].find_one({"_id": {"import_id": upload.id, "number": number}}, {"data": 1})
             if piece is None:
-                raise Superseded
+                raise UploadRefused(INCOMPLETE)
             file.write(piece["data"])
         file.flush()
         yield Path(file.name)

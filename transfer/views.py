@@ -1,5 +1,6 @@
 """The admin pages on which administrators upload an export, check it, and import it."""
 
+from datetime import timedelta
 from typing import Any
 
 from bson import ObjectId
@@ -15,6 +16,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from editor.site import render_page
+from marginalia.mongo.clock import now
 from marginalia.tasks.compat import tasks
 from transfer import uploads
 from transfer.collections import RUNNING
@@ -23,6 +25,8 @@ from transfer.uploads import PIECE, UploadedImport, UploadRefused
 
 # The largest file that a form without a script can send. Proxies reject larger bodies.
 MOST_WITHOUT_SCRIPT = 16 << 20
+# If an import still has no job after this time, its job couldn't be stored.
+JOB_DELAY = timedelta(minutes=1)
 
 
 class UploadForm(forms.Form):
@@ -165,9 +169,11 @@ def _start(upload: UploadedImport, *, is_dry_run: bool) -> None:
 
 
 def _has_crashed(upload: UploadedImport) -> bool:
-    """Return whether the import stopped without a report, because its job failed permanently."""
-    if upload.state != RUNNING or not upload.job:
+    """Return whether the import stopped without a report, because it has no job or its job failed permanently."""
+    if upload.state != RUNNING:
         return False
+    if not upload.job:
+        return now() - upload.nonce.generation_time > JOB_DELAY
     try:
         return bool(run_import.get_result(upload.job).status == tasks.TaskResultStatus.FAILED)
     except tasks.exceptions.TaskResultDoesNotExist:

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from datetime import timedelta
 
 import pytest
 from bson import ObjectId
@@ -10,6 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 
 from cms.testing.build import node
+from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from marginalia.tasks import queue
 from marginalia.testing import run_tasks
@@ -19,6 +21,7 @@ from tests.support import site_copy, wxr
 from tests.support.commands import explain, stages
 from transfer import uploads
 from transfer.collections import IMPORTS, PIECES
+from transfer.tasks import run_import
 
 LIST = "/admin/import/"
 
@@ -210,6 +213,30 @@ def test_crashed_import_can_be_started_again(mongo, ann, monkeypatch):
     assert "stopped because of an error" in ann.client.get(page).content.decode()
     assert start(ann, page).state == "done"
     assert "Hello" in titles(mongo)
+
+
+def test_import_without_a_job_can_be_started_again(mongo, ann, monkeypatch):
+    page = send(ann, wxr.export(wxr.item(1, "Hello")))
+    assert start(ann, page, dry_run="1").state == "done"
+    with monkeypatch.context() as patch:
+        patch.setattr(type(run_import), "enqueue", lambda *arguments: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ann.client.post(f"{page}start/")
+    assert "Waiting for the worker" in ann.client.get(page).content.decode()
+    monkeypatch.setattr("transfer.views.now", lambda: now() + timedelta(minutes=2))
+    assert "stopped because of an error" in ann.client.get(page).content.decode()
+    assert start(ann, page).state == "done"
+    assert "Hello" in titles(mongo)
+
+
+def test_import_whose_file_has_expired_fails(mongo, ann):
+    page = send(ann, wxr.export(wxr.item(1, "Hello")))
+    ann.client.post(f"{page}start/")
+    mongo[PIECES].delete_many({})
+    run_tasks()
+    upload = ann.client.get(page).context["upload"]
+    assert (upload.state, upload.error) == ("failed", "The file is no longer complete. Upload it again.")
+    assert titles(mongo) == []
 
 
 def test_upload_works_without_scripts(mongo, ann):
