@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from bson import ObjectId
@@ -17,9 +18,9 @@ from transfer.archive import Archive, BadArchive
 from transfer.collections import RUNNING
 from transfer.running import ArchiveRun, ImportProblems
 from transfer.uploads import Superseded, UploadedImport, UploadRefused
-from wordpress.export.records import WxrError
+from wordpress.export.records import DamagedExport, WxrError
 from wordpress.importer import Importer, Options
-from wordpress.media.download import DownloadsStopped, Limits
+from wordpress.media.download import DownloadsStopped, Limits, PrivateNetwork
 from wordpress.places.existing import SourceError
 from wordpress.places.sections import SectionError
 
@@ -47,21 +48,29 @@ def _run(import_id: str, nonce: str) -> None:
     if upload is None or upload.state != RUNNING or str(upload.nonce) != nonce:
         return
     report: list[str] = []
+    fail = partial(uploads.finish, upload, report, is_done=False)
     try:
         with uploads.as_file(upload) as path:
             _import(upload, path, report)
     except Superseded:
         return
     except UploadRefused as error:
-        uploads.finish(upload, report, str(error), is_done=False)
+        fail(str(error))
     except ImportProblems as error:
         uploads.finish(upload, report, str(error))
-    except (WxrError, SectionError, SourceError, DownloadsStopped, BadArchive) as error:
-        reason = _("%(name)s can't be imported: %(reason)s") % {"name": upload.filename, "reason": error}
-        uploads.finish(upload, report, reason, is_done=False)
+    except DamagedExport as error:
+        if upload.is_dry_run:
+            text = _("%(name)s is damaged: %(reason)s. Everything before this line can be imported.")
+        else:
+            text = _("%(name)s is damaged: %(reason)s. Everything before this line was imported.")
+        fail(text % {"name": upload.filename, "reason": error})
+    except (WxrError, SectionError, SourceError, PrivateNetwork, BadArchive) as error:
+        fail(_("%(name)s can't be imported: %(reason)s") % {"name": upload.filename, "reason": error})
+    except DownloadsStopped as error:
+        text = _("Downloads stopped: %(reason)s. No text was imported. Start the import again to resume.")
+        fail(text % {"reason": error})
     except OSError as error:
-        reason = _("The import stopped: %(reason)s. Start it again.") % {"reason": error.strerror}
-        uploads.finish(upload, report, reason, is_done=False)
+        fail(_("The import stopped: %(reason)s. Start it again.") % {"reason": error.strerror})
     else:
         uploads.finish(upload, report)
 

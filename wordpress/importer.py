@@ -36,7 +36,7 @@ from wordpress.discussions.storing import Discussions
 from wordpress.discussions.threads import public_name
 from wordpress.export.old_site import PostLibrary, may_be_in_another_file
 from wordpress.export.reader import read
-from wordpress.export.records import Item, Term, WxrError
+from wordpress.export.records import DamagedExport, Item, Term, WxrError
 from wordpress.export.scan import Entry, Export, scan
 from wordpress.media import pictures
 from wordpress.media.download import Downloader, Limits
@@ -105,7 +105,8 @@ class Importer:
         """Import the file, and return the report. If nothing can be imported, no section is created.
 
         Raises:
-            WxrError: The file is damaged. Everything before the error was imported.
+            DamagedExport: The file is damaged. Everything before the error was imported.
+            WxrError: The file can't be read. Nothing was imported.
             SectionError: The section can't be used. No post or page was imported.
             SourceError: A previous import was from another site with the same URL. No post or page was imported.
             DownloadsStopped: A limit on downloads was reached. No post or page was imported.
@@ -130,7 +131,7 @@ class Importer:
         self.begin(sum(entry.in_this_file for entry in entries), "")
         self._write_all(export, sections)
         if export.error:
-            raise export.error
+            raise DamagedExport(export.error.line, export.error.reason) from export.error
         return self.report
 
     def _import_pictures(self, export: Export, sections: Sections, top: TargetSection) -> None:

@@ -22,6 +22,7 @@ from tests.support.commands import explain, stages
 from transfer import uploads
 from transfer.collections import IMPORTS, PIECES
 from transfer.tasks import run_import
+from wordpress.media.download import DownloadsStopped
 
 LIST = "/admin/import/"
 
@@ -237,6 +238,52 @@ def test_import_whose_file_has_expired_fails(mongo, ann):
     upload = ann.client.get(page).context["upload"]
     assert (upload.state, upload.error) == ("failed", "The file is no longer complete. Upload it again.")
     assert titles(mongo) == []
+
+
+def test_truncated_wordpress_export_is_imported_up_to_the_error(mongo, ann):
+    whole = wxr.export(wxr.item(1, "Hello"), wxr.item(2, "Cut"))
+    page = send(ann, whole[: whole.index(b"Cut")])
+    upload = start(ann, page, dry_run="1")
+    assert (upload.state, titles(mongo)) == ("failed", [])
+    assert "export.xml is damaged: line " in upload.error
+    assert upload.error.endswith("Everything before this line can be imported.")
+    upload = start(ann, page)
+    assert (upload.state, "Hello" in titles(mongo)) == ("failed", True)
+    assert "export.xml is damaged: line " in upload.error
+    assert upload.error.endswith("Everything before this line was imported.")
+
+
+def test_old_site_in_a_private_network_is_reported_without_an_option_of_the_command(mongo, ann):
+    old = "http://127.0.0.1:9"
+    content = wxr.export(wxr.attachment(5, f"{old}/lake.jpg"), wxr.item(1, "Hello"), site=old)
+    upload = start(ann, send(ann, content, downloads="on"))
+    assert upload.error == "export.xml can't be imported: the old site is in a private network"
+    assert titles(mongo) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            DownloadsStopped("the limit for one run was reached"),
+            "Downloads stopped: the limit for one run was reached. No text was imported. "
+            "Start the import again to resume.",
+        ),
+        (OSError(28, "No space left on device"), "The import stopped: No space left on device. Start it again."),
+    ],
+    ids=["downloads", "disk"],
+)
+def test_interrupted_import_says_how_to_resume(mongo, ann, monkeypatch, error, message):
+    def stop(importer):
+        raise error
+
+    page = send(ann, wxr.export(wxr.item(1, "Hello")))
+    with monkeypatch.context() as patch:
+        patch.setattr("wordpress.importer.Importer.run", stop)
+        upload = start(ann, page)
+    assert (upload.state, upload.error) == ("failed", message)
+    assert start(ann, page).state == "done"
+    assert "Hello" in titles(mongo)
 
 
 def test_upload_works_without_scripts(mongo, ann):

@@ -23,6 +23,10 @@ class WxrError(ValueError):
         self.reason = reason
 
 
+class DamagedExport(WxrError):
+    """The file is damaged, but everything before the error can be imported."""
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """The site that was exported.

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy
 
 from wordpress.export.old_site import host_of
 
-__all__ = ["DownloadError", "DownloadsStopped", "Downloader", "Limits", "is_public"]
+__all__ = ["DownloadError", "DownloadsStopped", "Downloader", "Limits", "PrivateNetwork", "is_public"]
 
 # How many seconds to wait for the next bytes from the server.
 STALL_SECONDS = 20
@@ -42,6 +42,10 @@ class DownloadError(Exception):
 
 class DownloadsStopped(Exception):
     """No more files can be downloaded in this run. The message contains the reason."""
+
+
+class PrivateNetwork(DownloadsStopped):
+    """The old site is in a private network, from which downloads aren't allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +181,12 @@ class _Connection(http.client.HTTPConnection):
         """Connect to the host.
 
         Raises:
-            DownloadsStopped: The host's name resolves to a private address, and private networks aren't allowed.
+            PrivateNetwork: The host's name resolves to a private address, and private networks aren't allowed.
         """
         results = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(address[0]) for *_kind, address in results))
         if not self.private and not all(is_public(address) for address in addresses):
-            raise DownloadsStopped(_("the old site is in a private network, which --private-network allows"))
+            raise PrivateNetwork(_("the old site is in a private network"))
         self.sock = _connect_first(addresses, self.port)
         if self.is_interrupted:
             raise TimeoutError

@@ -10,9 +10,9 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from marginalia.mongo.management.base import MongoCommand, problems_error
-from wordpress.export.records import WxrError
+from wordpress.export.records import DamagedExport, WxrError
 from wordpress.importer import Importer, Options
-from wordpress.media.download import DownloadsStopped, Limits
+from wordpress.media.download import DownloadsStopped, Limits, PrivateNetwork
 from wordpress.places.existing import SourceError
 from wordpress.places.sections import SectionError
 
@@ -77,15 +77,20 @@ class Command(MongoCommand):
         importer = Importer(path, import_options, begin=progress.begin, step=progress.step)
         try:
             importer.run()
+        except DamagedExport as error:
+            self._write_report(importer, progress, options["verbosity"])
+            verb = "can be" if dry_run else "was"
+            raise CommandError(f"{path.name}, {error}. Everything before this line {verb} imported.") from error
         except WxrError as error:
             self._write_report(importer, progress, options["verbosity"])
-            raise CommandError(f"{path.name}, {error}. Everything before this line was imported.") from error
+            raise CommandError(f"{path.name}, {error}.") from error
         except (SectionError, SourceError) as error:
             raise CommandError(str(error)) from error
         except DownloadsStopped as error:
             self._write_report(importer, progress, options["verbosity"])
+            way = "with --private-network" if isinstance(error, PrivateNetwork) else "again to resume"
             raise CommandError(
-                f"Downloads stopped: {error}. No text was imported. Run the same command again to resume."
+                f"Downloads stopped: {error}. No text was imported. Run the same command {way}."
             ) from error
         except KeyboardInterrupt as error:
             self._write_report(importer, progress, options["verbosity"])
