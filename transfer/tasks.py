@@ -70,7 +70,7 @@ def _run(import_id: str, nonce: str) -> None:
         text = _("Downloads stopped: %(reason)s. No text was imported. Start the import again to resume.")
         fail(text % {"reason": error})
     except OSError as error:
-        fail(_("The import stopped: %(reason)s. Start it again.") % {"reason": error.strerror})
+        fail(_("The import stopped: %(reason)s. Start it again.") % {"reason": error.strerror or error})
     else:
         uploads.finish(upload, report)
 

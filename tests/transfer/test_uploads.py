@@ -270,8 +270,9 @@ def test_old_site_in_a_private_network_is_reported_without_an_option_of_the_comm
             "Start the import again to resume.",
         ),
         (OSError(28, "No space left on device"), "The import stopped: No space left on device. Start it again."),
+        (OSError("it is incomplete"), "The import stopped: it is incomplete. Start it again."),
     ],
-    ids=["downloads", "disk"],
+    ids=["downloads", "disk", "no-errno"],
 )
 def test_interrupted_import_says_how_to_resume(mongo, ann, monkeypatch, error, message):
     def stop(importer):
