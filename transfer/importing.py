@@ -197,15 +197,19 @@ class Import:
         """Import photos and their additional files, and yield the results.
 
         Earlier versions of photos are not replaced until all files are stored. A photo is skipped if its current file
-        is neither in the archive nor on this site.
+        is not on this site, and can't be imported.
         """
         newer: set[ObjectId] = set()
-        content_ids = {
-            record["_id"] for record in self.archive.records(PHOTOS) if record["metadata"].get("type") == CONTENT
+        exported_files = {
+            record["_id"]: (record["length"], record["sha256"])
+            for record in self.archive.records(PHOTOS)
+            if record["metadata"].get("type") == CONTENT
         }
         for record in records:
-            if not importing_photos.has_shown_picture(record, content_ids):
-                yield importing_nodes.skip(record, _("its file is not in the export"))
+            try:
+                importing_photos.check_current_file(record, exported_files, self.archive.picture)
+            except NodeError as error:
+                yield importing_nodes.skip(record, importing_nodes.explain(error))
                 continue
             result = importing_photos.import_photo(
                 record, self.archive.picture(record["_id"]), dry_run=self.dry_run, unstored=self._unstored

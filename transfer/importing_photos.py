@@ -9,11 +9,13 @@ writes a new file with the same id.
 
 import hashlib
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from bson import ObjectId
+from django.conf import settings
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from pymongo.errors import DuplicateKeyError, WriteError
 
 from marginalia.mongo.clock import now
@@ -27,7 +29,7 @@ from nodes.services.write import writable
 from photos.assets import contents, images, reader
 from photos.assets.blobs import SHOWN_TYPES, ReceivedFile, inspect
 from photos.assets.cleaning import Cleaning
-from photos.assets.errors import DecoderBusy
+from photos.assets.errors import BadFile, DecoderBusy, too_large
 from photos.assets.writer import ReceivedPhoto, Writer
 from photos.services import copies
 from photos.services.photos import Received, clean_filename, incoming
@@ -47,6 +49,7 @@ from transfer.importing_nodes import (
 
 # The fields of a photo that describe its current file.
 _CONTENT_FIELDS = ("content_type", "resolution", "size", "sha256")
+NOT_CLEAN = gettext_lazy("its file is not clean. Upload the file from the export instead")
 _RAISED = (NodeError, DecoderBusy, DuplicateKeyError, WriteError, *MALFORMED)
 
 
@@ -95,14 +98,36 @@ def import_photo(
         return skip(record, explain(error))
 
 
-def has_shown_picture(record: Mapping[str, Any], exported_ids: Container[ObjectId]) -> bool:
-    """Return whether a photo's current file is stored or exported.
+def check_current_file(
+    record: Mapping[str, Any],
+    exported_files: Mapping[ObjectId, tuple[int, str]],
+    read: Callable[[ObjectId], Iterable[bytes]],
+) -> None:
+    """Reject a photo whose current file can't be stored, because readers would see the photo without its file.
 
-    The result is always True for an additional file, and for a photo whose first file is its current file, because the
-    record describes this file itself.
+    An additional file, and a photo whose first file is its current file, aren't checked, because the record describes
+    this file itself.
+
+    Args:
+        record: The exported photo or file.
+        exported_files: The length and sha256 of each additional file in the export, keyed by id.
+        read: A function that yields the bytes of an exported file.
+
+    Raises:
+        BadFile: This site doesn't accept the current file.
+        Refused: The current file is neither stored nor exported, or it isn't clean.
     """
-    shown = _replaced_by(record)
-    return shown is None or shown in exported_ids or contents.find(record["_id"], shown) is not None
+    current = _replaced_by(record)
+    if current is None or contents.find(record["_id"], current):
+        return
+    if current not in exported_files:
+        raise Refused(_("its file is not in the export"))
+    length, sha256 = exported_files[current]
+    if record["metadata"].get("type") == FILE:
+        if length > settings.FILES_MAX_BYTES:
+            raise too_large(BadFile, settings.FILES_MAX_BYTES)
+    elif _cleaned(read(current)).sha256 != sha256:
+        raise Refused(NOT_CLEAN)
 
 
 def has_same_bytes(record: Mapping[str, Any]) -> bool:
@@ -271,7 +296,7 @@ def _check_received(record: Mapping[str, Any], received: Received) -> None:
         InvalidField: A field of the photo doesn't match.
     """
     if received.sha256 != record["sha256"]:
-        raise Refused(_("its file is not clean. Upload the file from the export instead"))
+        raise Refused(NOT_CLEAN)
     photo_id = record["metadata"]["parent_id"] if record["metadata"]["type"] == CONTENT else record["_id"]
     stored = database()[ASSET_FILES].find_one({"_id": photo_id}, {"metadata": 1}) or record
     photo = record if photo_id == record["_id"] else stored
@@ -307,14 +332,24 @@ def _read_content(record: Mapping[str, Any], content_id: ObjectId) -> Received:
         raise Refused(_("its file doesn't exist here"))
     if record["metadata"]["type"] == FILE:
         return inspect(read_pieces(content_id), record["metadata"]["detail"]["filename"])
-    cleaning = Cleaning("")
-    for piece in read_pieces(content_id):
-        deque(cleaning.feed(piece), maxlen=0)
-    deque(cleaning.end(), maxlen=0)
+    cleaning = _cleaned(read_pieces(content_id))
     assert cleaning.format
     with stored.open() as file:
         picture = images.inspect(file, cleaning.format, cleaning.facts, cleaning.limits)
     return ReceivedPhoto(picture, cleaning.sha256, stored.length)
+
+
+def _cleaned(pieces: Iterable[bytes]) -> Cleaning:
+    """Clean the bytes of a photo without storing them, and return their properties.
+
+    Raises:
+        BadPicture: The bytes are not an accepted photo.
+    """
+    cleaning = Cleaning("")
+    for piece in pieces:
+        deque(cleaning.feed(piece), maxlen=0)
+    deque(cleaning.end(), maxlen=0)
+    return cleaning
 
 
 def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:

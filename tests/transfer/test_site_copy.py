@@ -252,6 +252,42 @@ def test_photo_without_its_content_is_reported_by_both(tmp_path):
     audit()
 
 
+@pytest.mark.parametrize(
+    ("refused", "reason"),
+    [("MAX_BYTES", "This file is too large"), ("KEEP_LOCATION", "its file is not clean")],
+)
+def test_photo_whose_current_file_is_refused_is_skipped(tmp_path, settings, refused, reason):
+    settings.PHOTOS = {**settings.PHOTOS, "KEEP_LOCATION": True}
+    parent = gallery()
+    small = pictures.encoded("PNG")
+    photo, kept = upload(parent, small, "lake.png"), upload(parent, small, "kept.png", slug="kept")
+    current, there = replace(photo, pictures.jpeg()), replace(kept, pictures.encoded("JPEG"))
+    path = exported(tmp_path / "export.zip")
+    value = {"MAX_BYTES": document(current)["length"] - 1, "KEEP_LOCATION": False}[refused]
+    settings.PHOTOS = {**settings.PHOTOS, refused: value}
+    empty()
+    for words in (("--dry-run",), ()):
+        code, said = run("import_site", path, *words)
+        assert (code, f"Skipped: “lake” ({photo}): {reason}" in said) == (FOUND_PROBLEMS, True), said
+    assert set(database()["cms.assets.files"].distinct("_id")) == {kept, there}
+    assert database()["cms.revisions"].count_documents({"node_id": photo}) == 0
+    audit()
+
+
+def test_file_whose_current_version_is_too_large_is_skipped(tmp_path, settings):
+    action = UploadFile(user=System("Ann"), gallery_id=None, filename="programme.pdf", fields={"published": build.PAST})
+    file_id = action.execute([b"%PDF-1.7 first"]).id
+    ReplaceFile(user=System("Ann"), photo_id=file_id, filename="programme.pdf").begin().write([b"%PDF-1.7 second"])
+    path = exported(tmp_path / "export.zip")
+    settings.FILES_MAX_BYTES = len(b"%PDF-1.7 first")
+    empty()
+    code, said = run("import_site", path, "--dry-run")
+    assert (code, f"({file_id}): This file is too large" in said) == (FOUND_PROBLEMS, True), said
+    assert run("import_site", path)[0] == FOUND_PROBLEMS
+    assert database()["cms.assets.files"].count_documents({}) == 0
+    audit()
+
+
 def test_photo_with_a_swept_first_file_is_verified(tmp_path):
     photo = upload(gallery())
     replace(photo, pictures.png())
