@@ -7,10 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from bson import ObjectId
-from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from marginalia.tasks import task
 from transfer import uploads
@@ -20,7 +19,7 @@ from transfer.running import ArchiveRun, ImportProblems
 from transfer.uploads import Superseded, UploadedImport, UploadRefused
 from wordpress.export.records import DamagedExport, WxrError
 from wordpress.importer import Importer, Options
-from wordpress.media.download import DownloadsStopped, Limits, PrivateNetwork
+from wordpress.media.download import DownloadsStopped, PrivateNetwork
 from wordpress.places.existing import SourceError
 from wordpress.places.sections import SectionError
 
@@ -99,7 +98,6 @@ def _import_wordpress(upload: UploadedImport, path: Path, report: list[str]) -> 
     options = Options(
         section=upload.section,
         download=upload.downloads,
-        limits=Limits(file_bytes=settings.PHOTOS["MAX_BYTES"]),
         dry_run=upload.is_dry_run,
     )
     progress = Progress(upload)
@@ -110,13 +108,8 @@ def _import_wordpress(upload: UploadedImport, path: Path, report: list[str]) -> 
         importer.run()
     finally:
         report += importer.report.lines(everything=True)
-    if failed := importer.report.failed:
-        text = ngettext(
-            "%(n)d of the posts and pages could not be imported.",
-            "%(n)d of the posts and pages could not be imported.",
-            failed,
-        )
-        raise ImportProblems(text % {"n": failed})
+    if problem := importer.report.problem:
+        raise ImportProblems(problem)
 
 
 class Progress:

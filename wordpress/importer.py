@@ -7,11 +7,12 @@ again to resume it.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from bson import ObjectId
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -69,6 +70,7 @@ class Options:
         section: The slug of the folder into which to import, or "" for the top level.
         source: A name that identifies the old site, or "" to use its URL.
         download: Whether to download pictures that aren't in the folder `media`. `limits` applies to these downloads.
+            By default, a file can be as large as a photo.
         private: Whether to allow downloads if the old site is on a private network.
         dry_run: Whether to run without writing anything.
     """
@@ -77,7 +79,7 @@ class Options:
     source: str = ""
     media: Path | None = None
     download: bool = False
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=lambda: Limits(file_bytes=settings.PHOTOS["MAX_BYTES"]))
     private: bool = False
     dry_run: bool = False
 

@@ -62,6 +62,18 @@ class Report:
     written: Counter[str] = field(default_factory=Counter)
     failed: int = 0
 
+    @property
+    def problem(self) -> str:
+        """A sentence about the posts and pages that could not be imported, or ""."""
+        if not self.failed:
+            return ""
+        text = ngettext(
+            "%(n)d of the posts and pages could not be imported.",
+            "%(n)d of the posts and pages could not be imported.",
+            self.failed,
+        )
+        return text % {"n": self.failed}
+
     def note(self, heading: str, text: str) -> None:
         """Add a line under `heading`. If the same line has already been added, only count it."""
         lines = self.notes.setdefault(heading, {})

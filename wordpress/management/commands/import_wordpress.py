@@ -5,14 +5,13 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from marginalia.mongo.management.base import MongoCommand, problems_error
 from wordpress.export.records import DamagedExport, WxrError
 from wordpress.importer import Importer, Options
-from wordpress.media.download import DownloadsStopped, Limits, PrivateNetwork
+from wordpress.media.download import DownloadsStopped, PrivateNetwork
 from wordpress.places.existing import SourceError
 from wordpress.places.sections import SectionError
 
@@ -70,7 +69,6 @@ class Command(MongoCommand):
             source=options["source"].strip(),
             media=media,
             download=options["download_media"],
-            limits=Limits(file_bytes=settings.PHOTOS["MAX_BYTES"]),
             private=options["private_network"],
             dry_run=dry_run,
         )
@@ -98,10 +96,8 @@ class Command(MongoCommand):
         finally:
             progress.end()
         self._write_report(importer, progress, options["verbosity"])
-        if importer.report.failed:
-            raise problems_error(
-                f"{importer.report.failed} of the posts and pages could not be imported. The report lists them."
-            )
+        if problem := importer.report.problem:
+            raise problems_error(f"{problem} The report lists them.")
 
     def _write_report(self, importer: Importer, progress: "Progress", verbosity: int) -> None:
         progress.end()
