@@ -75,13 +75,17 @@ class MenuEntry:
 
 
 def _theme(request: HttpRequest) -> str:
-    """Return the theme of the nearest section in the path that has one. If there is none, return the site's theme."""
+    """Return the theme of the nearest section in the path that has one. If there is none, return the site's theme.
+
+    Sections that readers can't see are ignored, so that their URLs look like those of missing pages.
+    """
     sections = tree.current()
+    moment = now()
     theme = stored_site.current().settings.theme
     section_id = None
     for slug in request.path.strip("/").split("/"):
         section = sections.child(section_id, slugs.normalized(slug))
-        if section is None:
+        if section is None or not section.is_live(moment):
             break
         section_id, theme = section.id, section.theme or theme
     return theme

@@ -163,7 +163,11 @@ def _best_windows(
     """Return up to `most` windows in order. Together, they contain as many different terms as possible."""
     chosen: list[tuple[int, int]] = []
     shown: set[int] = set()
-    terms = {window: {number for start, _end, number in found if window[0] <= start < window[1]} for window in windows}
+    starts = [start for start, _end, _number in found]
+    terms = {
+        (start, end): {number for _s, _e, number in found[bisect_left(starts, start) : bisect_left(starts, end)]}
+        for start, end in windows
+    }
     while terms and len(chosen) < most:
         best = max(terms, key=lambda window: (len(terms[window] - shown), len(terms[window]), -window[0]))
         chosen.append(best)

@@ -12,9 +12,10 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.reading import read_with_hint
 from nodes import links, tags
 from nodes.collections import NODES, keys_of
+from nodes.content import registry
 from nodes.models.tree import Tree
 from nodes.selectors import picking, search
-from nodes.selectors.listing import LISTED, for_readers, public_filter, readable_nodes
+from nodes.selectors.listing import LISTED, for_readers, public_filter, readable_nodes, type_condition
 from reader.selectors import bylines
 
 MAX_TITLES, MAX_TAGS, MAX_AUTHORS = 6, 3, 3
@@ -55,20 +56,20 @@ def suggest(sections: Tree, typed: str, moment: datetime) -> list[Suggestion]:
 
 
 def _authors(typed: str, public: dict[str, Any], moment: datetime) -> Iterator[Suggestion]:
-    """Yield authors of public pages whose names contain words that begin with the typed words."""
+    """Yield authors of public posts whose names contain words that begin with the typed words."""
     wanted = titles.query_prefixes(typed)
     matching = (name for name in bylines.all_names(moment) if wanted and titles.has_prefixes(name, wanted))
     shown = 0
     for name in matching:
-        if (url := links.author(name)) and _has_public_page(name, public):
+        if (url := links.author(name)) and _has_public_post(name, public):
             yield Suggestion(PERSON, name, url)
             shown += 1
         if shown == MAX_AUTHORS:
             return
 
 
-def _has_public_page(name: str, public: dict[str, Any]) -> bool:
-    query = {"metadata.author.name": name, **public}
+def _has_public_post(name: str, public: dict[str, Any]) -> bool:
+    query = {"metadata.author.name": name, "metadata.type": type_condition(registry.dated()), **public}
     nodes = database()[NODES]
     documents = read_with_hint(keys_of("by_byline"), lambda hint: nodes.find(query, {"_id": 1}).hint(hint).limit(1))
     return any(documents)

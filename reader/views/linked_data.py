@@ -84,7 +84,8 @@ def _node(
         "keywords": list(metadata.tags),
         "publisher": _publisher(origin),
     }
-    if metadata.author and metadata.author.name:
+    # Pages without a date don't show their author, who may have no author page.
+    if node.content_type.is_dated and metadata.author and metadata.author.name:
         data["author"] = _person(metadata.author.name, origin, metadata.author.get_absolute_url())
     if node.content_type.is_of_author:
         data["mainEntity"] = _person(metadata.title, origin, node.get_absolute_url())

@@ -242,6 +242,9 @@ def show(
         "is_preview": is_preview,
     }
     context["linked_data"] = linked_data.node_script(request, node, crumbs, picture)
+    if not {"listing", "pages"} & type_context.keys():
+        # `from` isn't the position in a list. Chat apps add such parameters to shared links.
+        context["canonical"] = links.origin(request) + quote(request.path)
     context |= type_context
     if node.metadata.detail is not None:
         context |= node.metadata.detail.get_context(request)

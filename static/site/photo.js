@@ -1,15 +1,20 @@
 // @ts-check
 // Opens the previous or next photo when the reader presses an arrow key or swipes.
 
-/** Go to the photo on one side, if there is one. */
-const go = (/** @type {"prev" | "next"} */ side) =>
-  /** @type {HTMLElement | null} */ (document.querySelector(`.neighbours a[rel=${side}]`))?.click();
+const isLeftToRight = getComputedStyle(document.body).direction === "ltr";
+
+/** Go to the photo on the left or on the right, if there is one. */
+const go = (/** @type {"left" | "right"} */ side) => {
+  const rel = (side === "left") === isLeftToRight ? "prev" : "next";
+  /** @type {HTMLElement | null} */ (document.querySelector(`.neighbours a[rel=${rel}]`))?.click();
+};
 
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  if (/** @type {Element} */ (event.target).closest("input, textarea, select, [contenteditable]")) return;
-  if (event.key === "ArrowLeft") go("prev");
-  else if (event.key === "ArrowRight") go("next");
+  if (/** @type {Element} */ (event.target).closest('input, textarea, select, [contenteditable], [tabindex="0"]'))
+    return;
+  if (event.key === "ArrowLeft") go("left");
+  else if (event.key === "ArrowRight") go("right");
 });
 
 // The shortest swipe, in CSS pixels.
@@ -32,5 +37,5 @@ photo?.addEventListener("touchend", ({ changedTouches: [end] }) => {
   const across = end.clientX - start.clientX;
   const down = end.clientY - start.clientY;
   start = undefined;
-  if (Math.abs(across) >= SHORTEST && Math.abs(across) > 2 * Math.abs(down)) go(across > 0 ? "prev" : "next");
+  if (Math.abs(across) >= SHORTEST && Math.abs(across) > 2 * Math.abs(down)) go(across > 0 ? "left" : "right");
 });

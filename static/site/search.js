@@ -42,7 +42,9 @@ function setUp(input) {
     const number = asked;
     const typed = input.value.trim();
     // A single character of a script without spaces can be a word.
-    const isLongEnough = typed.length >= MIN_LETTERS || /[\u0e00-\u0eff\u3040-\u9fff]/.test(typed);
+    const isLongEnough =
+      typed.length >= MIN_LETTERS ||
+      /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\u{20000}-\u{3ffff}]/u.test(typed);
     const query = new URLSearchParams({ q: typed });
     const answer = isLongEnough ? await fetch(`${input.dataset.suggestions}?${query}`).catch(() => null) : null;
     const found = answer?.ok ? (await answer.json()).suggestions : [];

@@ -19,7 +19,7 @@ from nodes.services import trash
 from nodes.services.site import save_settings
 from reader import page_cache
 
-LINE = '<ul class="messages" role="status"><li class="message warning">This is a stored copy of the page'
+LINE = '<div class="messages" role="status"><p class="message warning">This is a stored copy of the page'
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -98,7 +98,7 @@ def test_notice_is_in_the_language_of_the_site(post, browser, away):
     away()
     answer = browser.get("/blog/post")
     assert answer["Content-Language"] == "zh-hans"
-    assert '<ul class="messages" role="status">' in answer.content.decode()
+    assert '<div class="messages" role="status">' in answer.content.decode()
 
 
 def test_uncached_pages_and_sessions_get_a_503(post, browser, away, settings):

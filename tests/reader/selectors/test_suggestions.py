@@ -59,6 +59,12 @@ def test_suggestions_link_to_pages_tags_and_authors():
     ]
 
 
+def test_authors_without_public_posts_are_not_suggested():
+    """They have no author page."""
+    node("basic-page", "about", title="About", author={"_id": None, "name": "Wilma"})
+    assert found("wilma") == []
+
+
 def test_hidden_pages_and_tags_are_not_suggested():
     hidden = node("folder", "hidden", published=None)
     for slug, more in {"draft": {"published": None}, "inside": {"parent": hidden}, "seen": {}}.items():

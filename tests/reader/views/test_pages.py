@@ -151,6 +151,8 @@ def test_post_shows_its_text_tags_and_neighbours(client, blog):
     assert '<a href="/news">News</a>' in page.partition("<main")[2]
     assert 'property="og:type" content="article"' in page
     assert '<link rel="canonical" href="http://testserver/news/second">' in page
+    shared = client.get("/news/second?from=timeline").content.decode()
+    assert '<link rel="canonical" href="http://testserver/news/second">' in shared
 
 
 @pytest.mark.parametrize(("summary", "description"), [("", "It begins so."), ("A summary", "A summary")])

@@ -107,3 +107,12 @@ def test_sidebar_contains_a_search_field(client, library):
     html = client.get("/library").content.decode()
     sidebar = html.partition('<details class="sidebar">')[2].partition("</details>")[0]
     assert 'name="q"' in sidebar
+
+
+def test_hidden_section_does_not_change_the_theme_of_its_missing_pages(client, mongo):
+    node("folder", "secret", published=None, **{"detail.theme": "documentation"})
+    shown = node("folder", "shown", **{"detail.theme": "documentation"})
+    assert "theme-documentation" in client.get("/shown").content.decode()
+    for path in ("/secret", "/secret/page", "/nothing"):
+        assert "theme-documentation" not in client.get(path).content.decode()
+    assert shown

@@ -1,5 +1,6 @@
 """A section that lists by a date of its pages."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -49,6 +50,12 @@ def test_upcoming_events_are_grouped_by_month(read):
     assert places == sorted(places)
     assert "/season/gone" not in html
     assert "/season/latest" not in html
+
+
+def test_later_events_are_on_the_next_page(read):
+    html = read().content.decode()
+    assert re.findall(r'<link rel="(prev|next)"', html) == ["next"]
+    assert re.findall(r'<link rel="(prev|next)"', read("from=past").content.decode()) == []
 
 
 def test_past_events_are_listed_separately(read):
