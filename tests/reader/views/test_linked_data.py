@@ -119,7 +119,7 @@ def test_post_describes_itself_and_its_place(client, site):
 def test_page_without_a_date_has_no_author(client, site):
     """Its author may have no author page."""
     node("basic-page", "words", author={"_id": None, "name": "Wilma"})
-    assert "author" not in graph(client, "/words")["WebPage"]
+    assert "author" not in graph(client, "/words")["Article"]
 
 
 def test_front_page_describes_the_site_and_its_posts(client, mongo):
