@@ -175,7 +175,7 @@ def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[l
 
     def parts_of(keys: tuple[str, ...], side: int, own_parts: Mapping[str, Any]) -> list[Any]:
         """Return the merged list for one side, including the disputed parts that this side kept."""
-        result = [key for key in keys if key not in disputed or key in own_parts]
+        result = [key for key in dict.fromkeys(keys) if key not in disputed or key in own_parts]
         result += [key for key in own_parts if key in disputed and key not in result]
         return [merged[key][side] if key in merged else new[key] for key in result]
 

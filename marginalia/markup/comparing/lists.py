@@ -1,9 +1,11 @@
 """Three-way merge of lists, item by item.
 
 Changes that only one side made are accepted. If both sides add items in the same place, all of these items are kept.
+If both sides move an item to different places, the first of these places is used.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -54,7 +56,20 @@ def merge(base: Sequence[T], mine: Sequence[T], theirs: Sequence[T]) -> MergedLi
         ours += right if left is None else left  # type: ignore[arg-type]
         others += left if right is None else right  # type: ignore[arg-type]
         position = end
-    return MergedList((*ours, *base[position:]), (*others, *base[position:]))
+    # If both sides moved an item, it was inserted twice but removed once.
+    most = (Counter(mine) + Counter(theirs) - Counter(base)) | Counter(mine) | Counter(theirs)
+    return MergedList(*(_at_most((*side, *base[position:]), most) for side in (ours, others)))
+
+
+def _at_most(items: Iterable[T], most: Mapping[T, int]) -> tuple[T, ...]:
+    """Return `items` without the occurrences of each item beyond `most`."""
+    used: Counter[T] = Counter()
+    kept = []
+    for item in items:
+        used[item] += 1
+        if used[item] <= most[item]:
+            kept.append(item)
+    return tuple(kept)
 
 
 def _edits(base: Sequence[T], side: Sequence[T], is_mine: bool) -> Iterator[_Edit]:

@@ -23,6 +23,11 @@ LISTS = st.lists(st.sampled_from("abcdef"), max_size=8)
         ("abc", "aXbc", "abYc", "aXbYc"),
         ("abc", "", "abc", ""),
         ("aab", "ab", "aab", "ab"),
+        ("abc", "bac", "bca", "bac"),
+        ("abcd", "bcda", "bacd", "bacd"),
+        ("abc", "aXbc", "abcX", "aXbcX"),
+        ("abca", "Xabca", "abcaX", "XabcaX"),
+        ("abc", "aabc", "abca", "aabca"),
     ],
 )
 def test_change_of_one_side_is_merged(base, mine, theirs, merged):

@@ -156,6 +156,24 @@ def test_parts_merge_by_their_ids_and_fields(recipes):
     assert sorted(told) == [("Cook", 0), ("Soak well", 60), ("Wash up", 0)]
 
 
+@pytest.mark.parametrize("orders", [("bac", "bca"), ("bca", "bac"), ("cab", "acb")])
+def test_part_moved_by_both_is_stored_once(recipes, orders):
+    made = make(recipes, steps=[{"what": what} for what in "abc"])
+    seen, steps = nonce(made), {step["what"]: step for step in detail(made)["steps"]}
+    for order in orders:
+        save(made, seen, detail__steps=[steps[what] for what in order])
+    assert sorted(step["what"] for step in detail(made)["steps"]) == ["a", "b", "c"]
+
+
+def test_part_added_by_both_with_one_id_is_stored_once(recipes):
+    made = make(recipes, steps=[{"what": "Soak"}, {"what": "Cook"}])
+    seen, steps = nonce(made), detail(made)["steps"]
+    new = {"_id": ObjectId(), "what": "Wash"}
+    save(made, seen, detail__steps=[new, *steps])
+    save(made, seen, detail__steps=[*steps, new])
+    assert [step["what"] for step in detail(made)["steps"]] == ["Wash", "Soak", "Cook"]
+
+
 @pytest.mark.parametrize(
     ("field", "before", "theirs", "mine"),
     [
