@@ -164,18 +164,17 @@ def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[l
         for key, part in before.items()
         if key in ours or key in others
     }
-    # If one side removed a part and the other side changed it, the editor has to choose which version to keep.
-    disputed = {
-        key
-        for key, part in before.items()
-        if (key in ours) != (key in others) and not same((ours.get(key) or others.get(key)), part)
-    }
+    # A part that one side removed is gone, even if the other side moved it. If the other side changed it, the editor has
+    # to choose which version to keep.
+    removed = {key for key in before if (key in ours) != (key in others)}
+    disputed = {key for key in removed if not same(ours.get(key) or others.get(key), before[key])}
     order = lists.merge(list(before), list(ours), list(others))
     new = {**others, **ours}
 
     def parts_of(keys: tuple[str, ...], side: int, own_parts: Mapping[str, Any]) -> list[Any]:
         """Return the merged list for one side, including the disputed parts that this side kept."""
-        result = [key for key in dict.fromkeys(keys) if key not in disputed or key in own_parts]
+        gone = {key for key in removed if key not in disputed or key not in own_parts}
+        result = [key for key in dict.fromkeys(keys) if key not in gone]
         result += [key for key in own_parts if key in disputed and key not in result]
         return [merged[key][side] if key in merged else new[key] for key in result]
 

@@ -165,6 +165,15 @@ def test_part_moved_by_both_is_stored_once(recipes, orders):
     assert sorted(step["what"] for step in detail(made)["steps"]) == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("orders", [("bc", "bca"), ("bca", "bc")])
+def test_part_removed_by_one_and_moved_by_the_other_is_removed(recipes, orders):
+    made = make(recipes, steps=[{"what": what} for what in "abc"])
+    seen, steps = nonce(made), {step["what"]: step for step in detail(made)["steps"]}
+    for order in orders:
+        save(made, seen, detail__steps=[steps[what] for what in order])
+    assert [step["what"] for step in detail(made)["steps"]] == ["b", "c"]
+
+
 def test_part_added_by_both_with_one_id_is_stored_once(recipes):
     made = make(recipes, steps=[{"what": "Soak"}, {"what": "Cook"}])
     seen, steps = nonce(made), detail(made)["steps"]
