@@ -176,6 +176,7 @@ def _ask(request: HttpRequest, form: TagForm, name: str, error: TagExists) -> Ht
         tag=name,
         other=error.tag,
         pages=error.pages,
+        loses_description=form.cleaned_data["description"] and stored_tags.get(error.tag).description,
     )
 
 

@@ -94,7 +94,10 @@ class ChangeTag:
         tag_services.check_new_name(self.name, self.new_name)
         existing = stored_tags.existing_spelling(self.new_name, stored_site.current().version)
         if existing in ("", self.name):
-            return self.new_name
+            # A tag that isn't used on any page keeps its description.
+            if not stored_tags.get(self.new_name).description:
+                return self.new_name
+            existing = self.new_name
         if not self.merges:
             raise TagExists(existing, stored_tags.count(existing))
         return existing

@@ -138,6 +138,30 @@ def test_merging_asks_first(mongo, blog, editor):
     assert tags_of(mongo, blog) == tags_of(mongo, entry) == ["ink"]
 
 
+@pytest.mark.parametrize("name", ["spring", "Paper"])
+def test_renaming_to_an_unused_tag_with_a_description_asks_first(mongo, blog, editor, name):
+    tags.describe(name, "Older text", None)
+    ann = editor()
+    answer = ann.send(form_url("paper"), form(ann, "paper"), name=name, description="Newer text")
+    html = answer.content.decode()
+    assert f"“{name}” is already a tag, but isn't used on any page or photo." in html
+    assert f"“{name}” keeps its description. The description of “paper” is lost." in html
+    assert tags_of(mongo, blog) == ["paper"]
+    assert ann.send(form_url("paper"), fields(html, "item_form")).status_code == 302
+    assert tags_of(mongo, blog) == [name]
+    assert stored_tags.get(name).description == "Older text"
+
+
+def test_merging_into_a_tag_without_a_description_keeps_the_typed_one(blog, editor):
+    post(blog, "one", "ink")
+    ann = editor()
+    answer = ann.send(form_url("paper"), form(ann, "paper"), name="ink", description="Sheets")
+    html = answer.content.decode()
+    assert "keeps its description" not in html
+    assert ann.send(form_url("paper"), fields(html, "item_form")).status_code == 302
+    assert stored_tags.get("ink").description == "Sheets"
+
+
 @pytest.mark.parametrize("name", ["", "  ", "..", "a/../b"])
 def test_unusable_names_are_refused(blog, editor, name):
     ann = editor()
