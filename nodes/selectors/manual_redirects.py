@@ -57,7 +57,8 @@ def page(query: str, after: str, size: int) -> list[Redirect]:
     """Return up to `size` redirects whose URL contains `query`, sorted by URL, beginning after the URL `after`."""
     condition: dict[str, Any] = {"$gt": after}
     if query:
-        condition["$regex"] = re.escape(query)
+        # MongoDB rejects regular expressions that contain null characters.
+        condition["$regex"] = re.escape(query.replace("\x00", ""))
     cursor = database()[MANUAL_REDIRECTS].find({"_id": condition}).sort("_id", 1).limit(size)
     return list(read_documents(MANUAL_REDIRECTS, cursor, _redirect))
 

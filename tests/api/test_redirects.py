@@ -67,6 +67,11 @@ def test_tag_is_described_renamed_and_merged(chief, client):
     assert client.get("/tag/paper")["Location"] == "/tag/ink"
 
 
+def test_search_for_a_null_character_succeeds(chief):
+    chief.send("POST", PATH, {"url": "/old", "target": "/news"})
+    assert [item["url"] for item in told(chief.get(f"{PATH}?q=ol%00d"))["items"]] == ["/old"]
+
+
 def test_other_accounts_and_scopes_are_refused(chief, account, asker):
     made = told(chief.send("POST", PATH, {"url": "/old", "target": "/news"}))
     author = asker(account("jo", "Authors"), Scope.PUBLISH)

@@ -183,6 +183,11 @@ def test_list_is_searched_and_paged(ann, monkeypatch, commands, mongo):
     assert [row["redirect"].url for row in found.context["rows"]] == ["/ab", "/b"]
 
 
+def test_list_finds_redirects_if_the_query_contains_a_null_character(ann):
+    add(ann, "/old", "/new")
+    assert "/old" in ann.client.get(f"{LIST}?q=ol%00d").content.decode()
+
+
 def test_testing_a_url_says_what_readers_get(ann, page, client):
     build.save(page, build.nonce(page), slug="newer")
     add(ann, "/old", "/newer")
