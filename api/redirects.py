@@ -190,8 +190,9 @@ def change_tag(request: HttpRequest, data: TagChanges) -> HttpResponse:
         merges=data.merge,
     )
     with as_problems(FIELDS):
+        new_name = action.check()
         is_complete = action.execute()
-    changed = stored_tags.get(action.new_name)
+    changed = stored_tags.get(new_name)
     result = {"name": changed.name, "description": changed.description, "is_complete": is_complete}
     return responses.json_response(request, result)
 

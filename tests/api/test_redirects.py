@@ -67,6 +67,13 @@ def test_tag_is_described_renamed_and_merged(chief, client):
     assert client.get("/tag/paper")["Location"] == "/tag/ink"
 
 
+def test_merged_tag_is_returned_with_its_capitals_and_description(chief):
+    build.node("blog", "notes", tags=("News",))
+    chief.send("POST", "/tags/change", {"tag": "News", "description": "What is new"})
+    merged = told(chief.send("POST", "/tags/change", {"tag": "paper", "name": "news", "merge": True}))
+    assert merged == {"name": "News", "description": "What is new", "is_complete": True}
+
+
 def test_search_for_a_null_character_succeeds(chief):
     chief.send("POST", PATH, {"url": "/old", "target": "/news"})
     assert [item["url"] for item in told(chief.get(f"{PATH}?q=ol%00d"))["items"]] == ["/old"]
