@@ -2,16 +2,18 @@
 
 The algorithm is based on diff3 (S. Khanna, K. Kunal, B. Pierce, "A formal investigation of diff3", FSTTCS 2007). Both
 versions are compared with their common base. Changes that only one side made are accepted. If both sides changed the
-same text in different ways, there is a conflict. This merge differs from diff3 in four ways:
+same text in different ways, there is a conflict. This merge differs from diff3 in five ways:
 
 - Changes conflict only if they affect the same paragraph. Two neighbouring paragraphs can be changed independently.
 - Paragraphs are compared without the empty lines around them. Empty lines are merged separately and never conflict.
+- If the two sides moved a paragraph to different places, there is a conflict in both places.
 - If several consecutive paragraphs changed, they are first matched by their words, so that conflicts are small.
 - A container (`marginalia.markup.directives`) and its contents count as one paragraph, so no merge splits a container.
 """
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -118,7 +120,7 @@ def merge(base: str, mine: str, theirs: str) -> Merged:
     """
     texts = [_Text.of(text) for text in (base, mine, theirs)]
     budgets = Budget(STEPS), Budget(STEPS)
-    chunks = tuple(_chunks(*texts, budgets=budgets))
+    chunks = _mark_moves(list(_chunks(*texts, budgets=budgets)), texts)
     lead = _merge_space(*(text.lead for text in texts))
     tail = _merge_space(*(text.tail for text in texts))
     return Merged(chunks, lead, tail, 2 * STEPS - sum(budget.steps for budget in budgets))
@@ -354,6 +356,28 @@ def _chunks(base: _Text, mine: _Text, theirs: _Text, *, budgets: tuple[Budget, B
         at = cluster.end
         at_mine = mine_end
         at_theirs = theirs_end
+
+
+def _mark_moves(chunks: Sequence[Chunk], texts: Iterable[_Text]) -> tuple[Chunk, ...]:
+    """Return `chunks`, in which a paragraph that both sides moved, but to different places, is a conflict in both."""
+    once = [{part for part, count in Counter(text.paragraphs).items() if count == 1} for text in texts]
+    inserted = [_inserted_paragraphs(chunk) for chunk in chunks]
+    by_side = (
+        {part for chunk, parts in zip(chunks, inserted, strict=True) if chunk.kind == side for part in parts}
+        for side in ("mine", "theirs")
+    )
+    moved = set.intersection(*once, *by_side)
+    return tuple(
+        replace(chunk, kind="conflict", text=None) if parts & moved else chunk
+        for chunk, parts in zip(chunks, inserted, strict=True)
+    )
+
+
+def _inserted_paragraphs(chunk: Chunk) -> set[str]:
+    """Return the paragraphs that one side inserted in `chunk`. The set is empty if both sides changed the chunk."""
+    if chunk.text is None or chunk.kind not in ("mine", "theirs"):
+        return set()
+    return set(_Text.of(chunk.text).paragraphs) - set(_Text.of(chunk.base).paragraphs)
 
 
 _Spans = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]

@@ -122,6 +122,22 @@ def test_overlapping_changes_are_a_conflict(mine, theirs, conflict):
     assert (found.base, found.mine, found.theirs, found.text) == (*conflict, None)
 
 
+@pytest.mark.parametrize(("mine", "theirs"), [("BACD", "BCDA"), ("BCDA", "BACD")])
+def test_paragraph_moved_to_two_places_is_a_conflict_in_both(mine, theirs):
+    base, mine, theirs = map("\n\n".join, ("ABCD", mine, theirs))
+    merged = merge(base, mine, theirs)
+    assert merged.conflicts == 2
+    assert resolve(merged, ["mine", "mine"]) == mine
+    assert resolve(merged, ["theirs", "theirs"]) == theirs
+
+
+@holds
+@given(st.permutations("ABCDE"), st.permutations("ABCDE"))
+def test_merge_without_a_conflict_has_every_moved_paragraph_once(mine, theirs):
+    merged = merge(*map("\n\n".join, ("ABCDE", mine, theirs)))
+    assert merged.conflicts or sorted(merged.text.split("\n\n")) == list("ABCDE")
+
+
 def test_first_versions_from_two_sides_are_merged():
     assert merge("", "a", "").text == "a"
     assert merge("", "a", "b").chunks == (Chunk("conflict", "", "a", "b", None, "\n\n"),)
