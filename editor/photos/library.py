@@ -20,15 +20,15 @@ from editor.lists import STATES, chips, format_total, node_state, page_url
 from editor.photos import describing
 from editor.photos.site import render_page
 from marginalia.mongo.clock import now
-from nodes import access, tags
+from nodes import access
 from nodes.access import TOP, chosen_section, section_choices
-from nodes.actions import Move, NodeAction, PublishListed, Tag, Trash, Unpublish, execute_all
+from nodes.actions import execute_all
 from nodes.collections import ASSET_FILES
 from nodes.content import FILE, PHOTO
 from nodes.models import stored_site
 from nodes.selectors import lists, stored_assets, stored_photos
 from nodes.selectors.lists import Filters
-from nodes.types import SelectedNode, TagChange
+from nodes.types import SelectedNode
 from photos import addresses
 from photos.assets.limits import limits
 
@@ -186,7 +186,7 @@ def _run(request: HttpRequest, type: str) -> HttpResponse:
     elif confirmation_page := _confirmation_page(request, form.cleaned_data["action"], chosen, type):
         return confirmation_page
     else:
-        summary = execute_all((row, _bulk_action(request.user, row, form.cleaned_data)) for row in chosen)
+        summary = execute_all((row, bulk_forms.make_action(request.user, row, form.cleaned_data)) for row in chosen)
         outcome = before.with_batch(chosen, summary, [])
         if bulk_progress.MORE in request.POST:
             return bulk_progress.respond(request, outcome)
@@ -252,23 +252,6 @@ def _chosen(request: HttpRequest) -> list[SelectedNode]:
         asset = stored_assets.get(text)
         chosen.append(SelectedNode(ObjectId(text), ObjectId(nonce), asset.metadata.title if asset else text))
     return chosen
-
-
-def _bulk_action(user: Any, row: SelectedNode, data: dict[str, Any]) -> NodeAction:
-    """Return the bulk action that the form's `data` performs on a selected photo."""
-    typed_tags = frozenset(tags.parse(data["tags"]))
-    match data["action"]:
-        case bulk_forms.TAG:
-            return Tag(user=user, node_id=row.id, tags=TagChange(added=typed_tags))
-        case bulk_forms.UNTAG:
-            return Tag(user=user, node_id=row.id, tags=TagChange(removed=typed_tags))
-        case bulk_forms.TRASH:
-            return Trash(user=user, node_id=row.id, seen=row.nonce)
-        case bulk_forms.PUBLISH:
-            return PublishListed(user=user, node_id=row.id, seen=row.nonce)
-        case bulk_forms.UNPUBLISH:
-            return Unpublish(user=user, node_id=row.id, seen=row.nonce)
-    return Move(user=user, node_id=row.id, seen=row.nonce, place={"parent_id": chosen_section(data["target"])})
 
 
 def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome, type: str) -> None:
