@@ -206,7 +206,7 @@ class ConflictForms:
             {fields[path]: value for path, value in declared.form_values(type, side).items() if path in fields}
             for side in sides
         )
-        tags = ", ".join(sorted((set(stored.tags) | error.tags.added) - error.tags.removed))
+        tags = ", ".join(error.tags.applied(stored.tags))
         shown = {**merged, **mine, "tags": tags, "form": form_id}
         return cls(
             make(seen=stored, initial=shown),

@@ -309,6 +309,15 @@ def test_tag_removed_again_after_back_is_removed(mongo, editor):
     assert stored(node_id)["tags"] == ["a"]
 
 
+def test_conflict_page_shows_a_tag_only_once_if_its_capitals_differ(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(title="Base")
+    hers = ann.open(change(node_id))
+    bob.send(change(node_id), bob.open(change(node_id)), title="Bob", tags="News")
+    answer = ann.send(change(node_id), hers, title="Ann", tags="news")
+    assert fields(answer.content.decode())["tags"] == ["News"]
+
+
 def test_restoring_a_version_keeps_tags_added_meanwhile(mongo, editor):
     """Tags are changed relative to those shown, so tags added before the button is pressed stay."""
     ann, node_id = editor(), node(text="old", tags=("a", "c"))
