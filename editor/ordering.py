@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from editor.lists import node_state
-from editor.site import admin_url, render_page
+from editor.site import admin_url, parse_id, render_page
 from marginalia.mongo.clock import now
 from nodes import content
 from nodes.actions import Order, SortByName
@@ -76,8 +76,8 @@ def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
     """
     posted = request.POST
     fragment = ""
-    seen = [_id(text) for text in posted.get("seen", "").split(",")[:SIZE] if text]
-    to_start, to_end = ([_id(posted[button])] if button in posted else [] for button in (START, END))
+    seen = [parse_id(text) for text in posted.get("seen", "").split(",")[:SIZE] if text]
+    to_start, to_end = ([parse_id(posted[button])] if button in posted else [] for button in (START, END))
     action = Order(
         user=request.user,
         node_id=section_id,
@@ -97,7 +97,7 @@ def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
                 "%(n)d page is no longer in this section.", "%(n)d pages are no longer in this section.", missing
             )
             messages.warning(request, text % {"n": missing})
-        fragment = next((f"#node-{_id(posted[button])}" for button in (UP, DOWN) if button in posted), "")
+        fragment = next((f"#node-{parse_id(posted[button])}" for button in (UP, DOWN) if button in posted), "")
     return HttpResponseRedirect(request.get_full_path() + fragment)
 
 
@@ -115,7 +115,7 @@ def _new_order(posted: QueryDict, seen: list[ObjectId]) -> list[ObjectId]:
 
     new_order = sorted(dict.fromkeys(seen), key=place)
     for button, step in ((UP, -1), (DOWN, 1)):
-        if button in posted and (node_id := _id(posted[button])) in new_order:
+        if button in posted and (node_id := parse_id(posted[button])) in new_order:
             index = new_order.index(node_id)
             new_order.insert(max(index + step, 0), new_order.pop(index))
     return new_order
@@ -128,9 +128,3 @@ def _number(text: str, default: float) -> float:
     except ValueError:
         return default
     return number if math.isfinite(number) else default
-
-
-def _id(text: str) -> ObjectId:
-    if not ObjectId.is_valid(text):
-        raise Http404(_("This page doesn't exist, or you don't have permission to view it."))
-    return ObjectId(text)

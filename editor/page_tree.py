@@ -19,7 +19,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from editor.lists import node_state
-from editor.site import render_page
+from editor.site import parse_id, render_page
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import TOP, NodePermission
@@ -144,8 +144,8 @@ def _move(request: HttpRequest) -> HttpResponse:
     """
     parts = request.POST.get("move", "").split(":")
     node_text, nonce_text, place, target_text, flag = (*parts, "", "", "", "", "")[:5]
-    target_id = None if (place, target_text) == (INTO, TOP) else _id(target_text)
-    node_id, seen = _id(node_text), _id(nonce_text)
+    target_id = None if (place, target_text) == (INTO, TOP) else parse_id(target_text)
+    node_id, seen = parse_id(node_text), parse_id(nonce_text)
     if place not in (BEFORE, AFTER, INTO):
         raise Http404
     user = request.user
@@ -164,12 +164,6 @@ def _move(request: HttpRequest) -> HttpResponse:
     else:
         _report(request, before, undone)
     return HttpResponseRedirect(f"{request.get_full_path()}#node-{node_id}")
-
-
-def _id(text: str) -> ObjectId:
-    if not ObjectId.is_valid(text):
-        raise Http404(_("This page doesn't exist, or you don't have permission to view it."))
-    return ObjectId(text)
 
 
 def _present_place(node: Node, target_id: ObjectId | None) -> str:

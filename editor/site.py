@@ -4,7 +4,7 @@ from typing import Any
 
 from bson import ObjectId
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.html import format_html
@@ -12,6 +12,13 @@ from django.utils.safestring import SafeString
 
 from nodes.models import Node
 from nodes.types import Actor
+
+
+def parse_id(text: str) -> ObjectId:
+    """Return the id or nonce in a request. If it isn't valid, raise Http404, because the admin didn't send it."""
+    if not ObjectId.is_valid(text):
+        raise Http404
+    return ObjectId(text)
 
 
 def render_page(request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> HttpResponse:

@@ -18,7 +18,8 @@ from editor.forms import NodeForm
 from editor.history import list_saves
 from editor.photos import describing, library
 from editor.photos.forms import ASSET_FORMS, FileForm, PhotoForm
-from editor.photos.site import parse_id, render_page
+from editor.photos.site import render_page
+from editor.site import parse_id
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import NodePermission

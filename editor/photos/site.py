@@ -2,20 +2,12 @@
 
 from typing import Any
 
-from bson import ObjectId
 from django.contrib import admin
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from nodes.content import FILE, PHOTO
 from nodes.models import File, Photo
-
-
-def parse_id(text: str) -> ObjectId:
-    """Return the id or nonce in a request. If it isn't valid, raise Http404, because the admin didn't send it."""
-    if not ObjectId.is_valid(text):
-        raise Http404
-    return ObjectId(text)
 
 
 def render_page(

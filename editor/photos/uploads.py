@@ -22,7 +22,7 @@ from django.views.decorators.http import require_POST
 
 from editor.photos import describing
 from editor.photos.forms import RowForm
-from editor.photos.site import parse_id
+from editor.site import parse_id
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.content import PHOTO
