@@ -290,7 +290,7 @@ def _follow_up(sender: Sender, submission: Submission, posted: PostResult) -> No
     origin = links.origin(sender.request)
     browser = "" if submission.user else browser_key(sender.sent, submission.token.nonce)
     ip_hash.record(target, slug, submission.ip_hash, submission.networks, browser)
-    if submission.notify:
+    if submission.notify and (posted.new or _is_same_address(submission, posted)):
         mails.ask_to_confirm(target, slug, submission.notify, origin)
     if posted.comment:
         mails.notify_subscribers(posted.comment, origin)
@@ -299,6 +299,18 @@ def _follow_up(sender: Sender, submission: Submission, posted: PostResult) -> No
     if posted.new:
         comment = posted.comment or posted.held
         signals.comment_was_posted.send(Submission, comment=comment, target=target, request=sender.request)
+
+
+def _is_same_address(submission: Submission, posted: PostResult) -> bool:
+    """Return whether a form that was sent again has the email address of its stored comment.
+
+    Otherwise, anyone could send the form again and again with other people's addresses. No limit applies to forms that
+    are sent again. The address of an account doesn't come from the form.
+    """
+    if submission.user:
+        return True
+    stored = selectors.email_of(posted.comment) if posted.comment else posted.held.email if posted.held else ""
+    return submission.notify.lower() == stored.lower()
 
 
 def find_earlier(submission: Submission) -> PostResult | None:

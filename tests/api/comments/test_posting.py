@@ -149,6 +149,13 @@ def test_author_who_asked_is_notified_of_replies(writer, post_page, member):
     assert [one.recipients() for one in mail.outbox] == [["own@example.org"]]
 
 
+def test_repeated_post_sends_no_email_to_other_addresses(writer, post_page):
+    for address in ("ann@example.org", "bob@example.org"):
+        assert writer.post(post_page, "Tell me", email=address, notify=True).status_code == 201
+    site.work()
+    assert [one.recipients() for one in mail.outbox] == [["ann@example.org"]]
+
+
 def test_author_changes_each_version_of_a_comment_once(post_page, rules, member, account, asker, writer):
     user, own = member
     path = of(post_page, said(own.post(post_page, "First"))["slug"])

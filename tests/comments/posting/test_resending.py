@@ -59,6 +59,26 @@ def test_missing_notices_are_sent_when_the_form_is_resent(client, post_page, sub
     assert selectors.count(post_page) == 2
 
 
+@pytest.mark.parametrize("mode", ["open", "hold-all"])
+def test_form_resent_with_other_addresses_sends_one_email(client, post_page, rules, mode):
+    rules(MODE=mode)
+    data = site.fill(client, post_page, "Ask me", email="ann@example.org", notify="on")
+    for address in ("ann@example.org", "bob@example.org", "ANN@example.org"):
+        assert site.send(client, data | {"email": address}).status_code == 302
+    work()
+    assert [message.to for message in mail.outbox] == [["ann@example.org"]]
+
+
+@pytest.mark.parametrize("store", [services.post, services.hold])
+def test_resent_form_asks_to_confirm_after_an_interruption(client, post_page, store):
+    data = site.fill(client, post_page, "Ask me", email="Ann@example.org", notify="on")
+    token = tokens.read_form(data["token"])
+    store(post_page, author=CommentAuthor("Ann"), source="Ask me", token=token.nonce, email="Ann@example.org")
+    assert site.send(client, data).status_code == 302
+    work()
+    assert [message.to for message in mail.outbox] == [["ann@example.org"]]
+
+
 def test_resending_a_rejected_form_does_not_publish_it(client, post_page, rules):
     rules(MODE="hold-all")
     data = site.fill(client, post_page, "No")
