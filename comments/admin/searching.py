@@ -16,7 +16,7 @@ from marginalia.comments.errors import CommentError, SearchTimeout
 from marginalia.comments.moderation import actions, batches, searches
 from marginalia.comments.moderation.search_form import STATE_LABELS, SearchForm
 from marginalia.comments.posting.services import Sender
-from marginalia.comments.types import Found, Selection, Target, Verdict
+from marginalia.comments.types import Found, HeldComment, Selection, Target, Verdict
 
 PAGE_SIZE = 50
 
@@ -63,26 +63,31 @@ class SearchPages:
         sender = Sender(request, ())
         action, _colon, single = request.POST.get("action", "").partition(":")
         names = [single] if single else request.POST.getlist("chosen")
-        chosen = [tuple(name.split(" ", 1)) for name in names if " " in name]
+        # The target and the slug of each comment, and its id and revision in the queue or "".
+        chosen = [tuple([*name.split(" "), ""][:3]) for name in names if " " in name]
         if action == "all" and _can_decide_all(form):
             decide = batches.hide if form.cleaned_data["state"] == "" else batches.approve
             return batch_url(decide(sender, form.selection()))
         if not chosen:
             messages.warning(request, _("Select one or more comments first."))
         elif action in ("spam", "rejected"):
-            places = tuple((Target.parse(name).id, slug) for name, slug in chosen)
+            places = tuple((Target.parse(name).id, slug) for name, slug, _queued in chosen)
             return batch_url(batches.hide(sender, Selection(comments=places), verdict=Verdict(action)))
         elif action in ("approve", "restore"):
-            self._publish(request, [(Target.parse(name), slug) for name, slug in chosen])
+            seen = next((verdict for verdict in Verdict if verdict in form.states), Verdict.WAITING)
+            self._publish(request, chosen, seen)
         return ""
 
-    def _publish(self, request: HttpRequest, places: list[tuple[Target, str]]) -> None:
-        """Restore removed comments, and approve queued ones."""
+    def _publish(self, request: HttpRequest, chosen: list[tuple[str, ...]], seen: Verdict) -> None:
+        """Restore removed comments, and approve queued ones if they are still as the moderator saw them."""
         sender = Sender(request, ())
-        done = 0
-        for target, slug in places:
+        decisions = actions.decide(sender, "approve", [queued for *_place, queued in chosen if queued], seen=seen)
+        for _id, reason in decisions.failed:
+            messages.error(request, reason)
+        done = len(decisions.done)
+        for name, slug in (place for *place, queued in chosen if not queued):
             try:
-                actions.publish(sender, target, slug)
+                actions.restore(sender, Target.parse(name), slug)
                 done += 1
             except CommentError as error:
                 messages.error(request, error.sentence)
@@ -108,12 +113,13 @@ def _row(hit: searches.Hit) -> dict[str, Any]:
     comment = hit.comment
     place = [comment.target.label, comment.target.pk, comment.slug]
     page = "" if hit.found.held_id else reverse("admin:marginalia_comments_moderation_comment", args=place)
+    queued = f" {comment.id}.{comment.rev}" if isinstance(comment, HeldComment) else ""
     return {
         "hit": hit,
         "comment": comment,
         "text": SafeString(comment.html),
         "state": dict(STATE_LABELS).get(hit.found.state.value, hit.found.state.value),
-        "value": f"{comment.target} {comment.slug}",
+        "value": f"{comment.target} {comment.slug}{queued}",
         "page": page,
         "is_pending": hit.found.state is Verdict.WAITING,
         "alike": reverse("admin:marginalia_comments_moderation_alike", args=place),

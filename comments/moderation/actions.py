@@ -64,20 +64,6 @@ def restore(sender: Sender, target: Target, slug: str, *, rev: int | None = None
     return comment
 
 
-def publish(sender: Sender, target: Target, slug: str) -> Comment:
-    """Make a comment public: restore it if it was removed, or approve it if it is in the queue.
-
-    Raises:
-        PermissionDenied: The sender is not a moderator.
-        CommentError: The comment can't be published.
-    """
-    _check(sender)
-    held = selectors.find_held(target, slug, verdict=None)
-    if held and held.verdict is not Verdict.APPROVED:
-        return approve(sender, held.id, rev=0)
-    return restore(sender, target, slug)
-
-
 def edit(sender: Sender, target: Target, slug: str, *, text: str, rev: int, nonce: str) -> Comment:
     """Replace the text of a public comment. `nonce` identifies the form.
 

@@ -1,5 +1,6 @@
 """Comments like another one, decisions about many comments, and the search, in the admin."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -120,6 +121,11 @@ def test_unknown_likeness_is_refused(staff, wave):
     assert batches.find(limit=9) == []
 
 
+def place(held) -> str:
+    """Return the value that the search's form sends for a queued comment."""
+    return f"{held.target} {held.slug} {held.id}.{held.rev}"
+
+
 def found(staff, **query) -> list[str]:
     """Return the texts of the comments that a search finds."""
     page = staff.get(SEARCH, query)
@@ -177,7 +183,7 @@ def test_selected_comments_are_hidden_and_restored(staff, wave):
     staff.post(f"{SEARCH}?state=removed", {"action": "restore", "chosen": chosen})
     assert selectors.count(wave) == 5
     held = selectors.held()[0]
-    staff.post(f"{SEARCH}?state=waiting", {"action": "approve", "chosen": [f"{held.target} {held.slug}"]})
+    staff.post(f"{SEARCH}?state=waiting", {"action": "approve", "chosen": [place(held)]})
     assert held.source in public(wave)
     page = staff.post(SEARCH, {"action": "spam"}, follow=True).content.decode()
     assert "Select one or more comments first." in page
@@ -185,13 +191,36 @@ def test_selected_comments_are_hidden_and_restored(staff, wave):
 
 def test_pending_comment_is_approved_in_its_row(staff, wave):
     held = selectors.held()[0]
-    place = f"{held.target} {held.slug}"
     page = staff.get(SEARCH).content.decode()
-    assert f'value="approve:{place}"' in page
+    assert f'value="approve:{place(held)}"' in page
     assert page.count('value="approve:') == 5, "published comments have no such button"
-    response = staff.post(f"{SEARCH}?q=casino", {"action": f"approve:{place}"}, follow=True)
+    response = staff.post(f"{SEARCH}?q=casino", {"action": f"approve:{place(held)}"}, follow=True)
     assert response.request["QUERY_STRING"] == "q=casino"
     assert "1 comment was published." in response.content.decode()
+    assert held.source in public(wave)
+
+
+@pytest.mark.parametrize("by", ["author", "moderator"])
+def test_search_approves_only_what_the_moderator_saw(staff, wave, by):
+    held = selectors.held()[0]
+    (value,) = re.findall(f'value="approve:([^"]* {held.slug} [^"]*)"', staff.get(SEARCH).content.decode())
+    if by == "author":
+        services.change_held(held.id, source="Something else", rev=held.rev)
+    else:
+        pending.reject(held.id, by="1", verdict=Verdict.SPAM)
+    page = staff.post(SEARCH, {"action": f"approve:{value}"}, follow=True).content.decode()
+    assert "published" not in page
+    assert 'class="error"' in page
+    assert selectors.count(wave) == 5
+    assert selectors.get_held(held.id).verdict is (Verdict.WAITING if by == "author" else Verdict.SPAM)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.SPAM, Verdict.REJECTED])
+def test_rejected_comments_are_approved_in_the_search(staff, wave, verdict):
+    held = selectors.held()[0]
+    pending.reject(held.id, by="1", verdict=verdict)
+    (row,) = staff.get(SEARCH, {"state": verdict.value}).context["hits"]
+    staff.post(f"{SEARCH}?state={verdict}", {"action": "approve", "chosen": [row["value"]]})
     assert held.source in public(wave)
 
 
