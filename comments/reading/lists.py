@@ -10,7 +10,7 @@ from django.db.models import Model
 from django.utils.safestring import SafeString
 
 from marginalia.comments import conf, targets
-from marginalia.comments.errors import CommentNotFound, TargetNotFound
+from marginalia.comments.errors import TargetNotFound
 from marginalia.comments.reading import paging, restrictions, selectors
 from marginalia.comments.reading.presenter import CommentView, Folds, Presenter, comments_html, join_html
 from marginalia.comments.types import Comment, Discussion, Order, Page, Target
@@ -103,16 +103,12 @@ def list_context(
 
 def _pinned(target: Target, page: Page) -> CommentView | None:
     """Return the pinned comment for the first page of a discussion, or None if there is none."""
-    slug = page.discussion.restrictions.pinned
-    if not slug or page.previous:
-        return None
-    try:
-        comment = selectors.get(target, slug)
-    except CommentNotFound:
+    comment = None if page.previous else selectors.pinned(page.discussion)
+    if comment is None or comment.removed:
         return None
     is_own_order = page.order is page.discussion.order
     presenter = Presenter(target, [comment], order=page.order, may_reply=False, is_own_order=is_own_order)
-    return None if comment.removed else presenter.views()[0]
+    return presenter.views()[0]
 
 
 def discussion_context(subject: Subject, page: Page) -> dict[str, Any]:

@@ -142,6 +142,22 @@ def get(target: Model | Target, slug: str) -> Comment:
     return backend().get(targets.target_for(target), slug)
 
 
+@tracked_reads()
+def pinned(discussion: Discussion) -> Comment | None:
+    """Return the pinned comment of a discussion that was already read, or None if the discussion has none.
+
+    The comment can be a tombstone. Changing it changes the version of the discussion.
+    """
+    slug = discussion.restrictions.pinned
+    if not slug:
+        return None
+    versions.note(discussion)
+    try:
+        return backend().get(discussion.target, slug)
+    except CommentNotFound:
+        return None
+
+
 def permalink(target: Model | Target, slug: str, *, order: Order | str | None = None, size: int | None = None) -> Page:
     """Return the page that contains a comment, in the order that the reader requested.
 

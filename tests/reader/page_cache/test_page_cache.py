@@ -70,6 +70,24 @@ def test_new_comment_changes_the_entity_tag(post, client):
     assert (unchanged.status_code, unchanged["ETag"]) == (304, renewed["ETag"])
 
 
+def test_page_with_a_pinned_comment_is_cached_until_the_comment_changes(post, client, commands):
+    target = Node.objects.get(pk=post)
+    first = comments.post(target, author=CommentAuthor("Bea"), source="First comment", token="t" * 16).comment
+    comments.restrict(target, pinned=first.slug)
+    client.get("/blog/post")
+    with commands.recorded():
+        page = client.get("/blog/post").content
+    assert (len(commands), page.count(b"First comment"), b"comments-pinned" in page) == (1, 2, True)
+    comments.edit(target, first.slug, source="Other words", rev=1, token="e")
+    assert client.get("/blog/post").content.count(b"Other words") == 2
+    comments.remove(target, first.slug)
+    assert b"comments-pinned" not in client.get("/blog/post").content
+    comments.restore(target, first.slug)
+    assert b"comments-pinned" in client.get("/blog/post").content
+    comments.restrict(target, pinned="")
+    assert b"comments-pinned" not in client.get("/blog/post").content
+
+
 def test_comment_that_waits_for_a_moderator_renders_nothing_again(post, client, commands):
     """Its discussion begins without a change that readers can see."""
     first = client.get("/blog/post")
