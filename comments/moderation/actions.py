@@ -39,7 +39,7 @@ def approve(sender: Sender, held_id: str, *, rev: int) -> Comment:
 
     Raises:
         PermissionDenied: The sender is not a moderator.
-        CommentNotFound: The queue has no such comment, or the comment was withdrawn.
+        CommentNotFound: The queue has no such comment, the comment was withdrawn, or it was published and then hidden.
         HeldChanged: The stored revision differs from `rev`.
         TargetNotFound: The target does not exist.
     """

@@ -154,8 +154,6 @@ def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Commen
     """Apply an action to one comment. Return the comment if it was published, or if its approval was undone."""
     if action == "approve":
         comment = approve(held_id, by=by, rev=rev)
-        if comment.removed:
-            raise CommentNotFound(held_id)
         if origin:
             mails.notify_subscribers(comment, origin)
         return comment
@@ -200,12 +198,14 @@ def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
         rev: The revision that the moderator saw, or 0 for any revision.
 
     Raises:
-        CommentNotFound: The queue has no such comment, or the comment was withdrawn.
+        CommentNotFound: The queue has no such comment, the comment was withdrawn, or it was published and then hidden.
         HeldChanged: The stored revision differs from `rev`.
         TargetNotFound: The target does not exist.
     """
     comment = backend().approve(held_id, by, rev)
-    if by and not comment.removed:
+    if comment.removed:
+        raise CommentNotFound(held_id)
+    if by:
         lessons.teach([(comment.target, comment.slug)], Verdict.APPROVED)
     return comment
 

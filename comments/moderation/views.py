@@ -20,7 +20,7 @@ from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import selectors
 from marginalia.comments.reading.lists import ANCHOR
 from marginalia.comments.reading.views import comment_url, discussion_url, get_comment_or_404
-from marginalia.comments.types import Comment, Target
+from marginalia.comments.types import Comment, Target, Verdict
 from marginalia.comments.views import get_target_or_404, page, personal
 
 
@@ -32,6 +32,8 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
         held = selectors.get_held(held_id)
     except CommentNotFound as error:
         raise Http404(_("This comment is no longer pending.")) from error
+    if held.verdict not in (Verdict.WAITING, Verdict.APPROVED):
+        raise Http404(_("This comment is no longer pending."))
     obj = targets.resolve_many([held.target]).get(held.target)
     if obj is None:
         raise Http404(_("The page that this comment belongs to isn't public."))

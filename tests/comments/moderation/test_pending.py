@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from marginalia.comments import admin as comments_admin
+from marginalia.comments import signals
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
@@ -402,6 +403,21 @@ def test_flags_of_deleted_comments_are_deleted(staff, post_page, commands):
     assert commands.written == set()
     assert "gone" not in staff.post(page, follow=True).content.decode()
     assert [flag.slug for flag in flags.list_flagged()] == [comment.slug]
+
+
+@pytest.mark.parametrize("decision", ["spam", "reject", "hide"])
+def test_emailed_link_does_not_undo_another_decision(staff, post_page, decision):
+    (held,) = hold(post_page)
+    url = reverse("comments-approve", args=[held.id])
+    assert "Publish this comment?" in staff.get(url).content.decode()
+    if decision == "hide":
+        services.remove(post_page, pending.approve(held.id, by="bob").slug, by="bob")
+    else:
+        pending.decide(decision, [held.id], "bob")
+    with site.received(signals.comment_was_flagged) as flagged:
+        assert staff.post(url, {"rev": held.rev}).status_code == 404
+    assert (flagged, selectors.count(post_page)) == ([], 0)
+    assert selectors.get_held(held.id).decided_by == "bob"
 
 
 @pytest.mark.slow_after(2)
