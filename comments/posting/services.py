@@ -197,7 +197,8 @@ def flag(sender: Sender, comment: Comment) -> None:
 def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: str, rev: int, nonce: str) -> None:
     """Replace the text of a comment.
 
-    The new text of a public comment is rejected if a spam rule would hold the same text in a newly posted comment.
+    The new text of a public comment is rejected if a spam rule would hold the same text in a newly posted comment, or
+    if every new comment in the discussion currently waits for a moderator.
 
     Args:
         sender: The sender of the request.
@@ -221,7 +222,8 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
             # succeeds, so even concurrent requests can't exceed the limit.
             if not sender.is_moderator and not own.may_revise(rev):
                 raise Refused("often", _("You have edited this comment too often. This change wasn't saved."))
-            if _reasons(sender, Policy(Mode.OPEN), Restrictions(), submission) and isinstance(comment, Comment):
+            given = selectors.discussion(comment.target).restrictions
+            if _reasons(sender, Policy(Mode.OPEN), given, submission) and isinstance(comment, Comment):
                 raise Refused(
                     "hold",
                     _(

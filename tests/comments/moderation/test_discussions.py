@@ -99,6 +99,21 @@ def test_every_comment_waits_until_a_time(post_page, client, rules):
     assert sources(post_page) == ["Two"]
 
 
+def test_edit_is_refused_while_every_comment_waits(post_page, client, rules):
+    rules(MODE="open")
+    send(client, post_page, "One")
+    (comment,) = selectors.iterate(post_page)
+    url = site.change_url("edit", comment)
+    edit = {**site.fields_of(client.get(url).content.decode()), "text": "Something else"}
+    change(post_page, hold_until=now() + timedelta(hours=1))
+    response = client.post(url, edit)
+    assert (response.status_code, sources(post_page)) == (422, ["One"])
+    assert "Something else" in response.content.decode()
+    change(post_page, hold_until=now() - timedelta(seconds=1))
+    assert client.post(url, edit).status_code == 302
+    assert sources(post_page) == ["Something else"]
+
+
 def test_comments_are_accepted_only_in_the_hours(post_page, client, rules):
     rules(MODE="open")
     minute = 60 * now().hour + now().minute
