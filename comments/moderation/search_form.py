@@ -1,10 +1,11 @@
 """The form with which moderators search the comments of all discussions. The API checks its parameters with it, too."""
 
 from collections.abc import Mapping
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -32,7 +33,12 @@ STATE_LABELS = (
     ("rejected", gettext_lazy("Rejected")),
     ("removed", gettext_lazy("Hidden or deleted")),
 )
-_DATE = forms.DateInput(attrs={"type": "date"})
+_DATE: dict[str, Any] = {
+    "required": False,
+    "widget": forms.DateInput(attrs={"type": "date"}),
+    # Times at the ends of the calendar can't be converted to other time zones.
+    "validators": [MinValueValidator(date(1970, 1, 1)), MaxValueValidator(date(9998, 12, 31))],
+}
 
 
 class SearchForm(forms.Form):
@@ -47,8 +53,8 @@ class SearchForm(forms.Form):
     network = forms.CharField(label=gettext_lazy("Network"), required=False, max_length=100)
     section = forms.ChoiceField(label=gettext_lazy("Section"), required=False)
     model = forms.ChoiceField(label=gettext_lazy("Comments on"), required=False)
-    since = forms.DateField(label=gettext_lazy("From"), required=False, widget=_DATE)
-    until = forms.DateField(label=gettext_lazy("To"), required=False, widget=_DATE)
+    since = forms.DateField(label=gettext_lazy("From"), **_DATE)
+    until = forms.DateField(label=gettext_lazy("To"), **_DATE)
     state = forms.ChoiceField(label=gettext_lazy("State"), required=False, choices=STATE_LABELS)
     term = forms.CharField(required=False, widget=forms.HiddenInput)
     like = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -142,5 +148,5 @@ def _author_terms(typed: str) -> tuple[str, ...]:
     return (TermKind.NAME.term(terms.fold_name(typed)),)
 
 
-def _midnight(date: Any, later: timedelta = timedelta()) -> datetime | None:
-    return timezone.make_aware(datetime.combine(date, time.min) + later) if date else None
+def _midnight(day: date | None, later: timedelta = timedelta()) -> datetime | None:
+    return timezone.make_aware(datetime.combine(day, time.min) + later) if day else None

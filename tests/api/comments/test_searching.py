@@ -76,6 +76,8 @@ def test_search_is_paged(chief, wave):
         ("network=x", "query.network"),
         ("q=%3F", "query.q"),
         ("since=soon", "query.since"),
+        ("since=0001-01-01", "query.since"),
+        ("until=9999-12-31", "query.until"),
         ("section=x", "query.section"),
         ("section=" + "0" * 24, "query.section"),
         ("model=auth.user", "query.model"),

@@ -165,6 +165,8 @@ def test_invalid_search_is_explained(staff, wave):
         {"link": "no domain"},
         {"network": "x"},
         {"since": "soon"},
+        {"since": "0001-01-01"},
+        {"until": "9999-12-31"},
         {"state": "x"},
         {"term": "x:y"},
         {"like": "x"},
