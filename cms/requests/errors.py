@@ -6,6 +6,7 @@ from typing import Any
 from bson.errors import InvalidId
 from django.conf import settings
 from django.core.exceptions import (
+    BadRequest,
     RequestDataTooBig,
     SuspiciousOperation,
     TooManyFieldsSent,
@@ -123,7 +124,7 @@ def sent_fields(request: HttpRequest) -> SafeString:
         return SafeString()
     try:
         sent = request.POST
-    except (UnreadablePostError, SuspiciousOperation, MultiPartParserError, RawPostDataException):
+    except (BadRequest, UnreadablePostError, SuspiciousOperation, MultiPartParserError, RawPostDataException):
         return SafeString()
     fields = (
         _field(name, value)

@@ -121,10 +121,17 @@ def test_refusal_contains_the_form_and_security_headers(refusing, rf, client):
 
 
 @pytest.mark.parametrize(
-    ("body", "length"), [(b"\xff%ff&text=%", None), (b"text=x", "many"), (b"", "0"), (b"text=x", "99999999999")]
+    ("body", "length", "charset"),
+    [
+        (b"\xff%ff&text=%", None, ""),
+        (b"text=x", "many", ""),
+        (b"", "0", ""),
+        (b"text=x", "99999999999", ""),
+        (b"text=x", None, "; charset=latin-1"),
+    ],
 )
-def test_hostile_forms_are_refused_too(refusing, body, length):
-    request = RequestFactory().post(POST, body, content_type="application/x-www-form-urlencoded")
+def test_hostile_forms_are_refused_too(refusing, body, length, charset):
+    request = RequestFactory().post(POST, body, content_type=f"application/x-www-form-urlencoded{charset}")
     request.environ["wsgi.input"] = io.BytesIO(body)
     if length:
         request.environ["CONTENT_LENGTH"] = length
