@@ -174,7 +174,7 @@ _PARSERS = {
 
 def suggest(comment: Comment | HeldComment) -> list[Term]:
     """Return what can be banned because of a comment: its networks, account, email address and domains."""
-    email = comment.email if isinstance(comment, HeldComment) else selectors.email_of(comment)
+    email = selectors.email_of(comment)
     account = comment.author.id or ""
     found = terms.of_comment(name="", account=account, email=email, source="", html=comment.html)
     networks = (TermKind.NETWORK.term(network) for network in ip_hash.networks_of(comment.target, comment.slug))

@@ -256,7 +256,7 @@ def _build_edit(sender: Sender, comment: Comment | HeldComment, text: str, chang
         user_agent=sender.request.headers.get("User-Agent", ""),
         edited=comment,
         networks=ip_hash.networks(sender.request),
-        own_email=getattr(sender.request.user, "email", ""),
+        own_email=getattr(sender.request.user, "email", "") if user else selectors.email_of(comment),
     )
 
 
@@ -311,8 +311,8 @@ def _is_same_address(submission: Submission, posted: PostResult) -> bool:
     """
     if submission.user:
         return True
-    stored = selectors.email_of(posted.comment) if posted.comment else posted.held.email if posted.held else ""
-    return submission.notify.lower() == stored.lower()
+    stored = posted.comment or posted.held
+    return stored is not None and submission.notify.lower() == selectors.email_of(stored).lower()
 
 
 def find_earlier(submission: Submission) -> PostResult | None:

@@ -42,7 +42,7 @@ class Submission:
         address: The sender's IP address, which is never stored.
         user_agent: The name of the sender's browser, which is never stored.
         networks: Keyed hashes of the sender's networks that can be banned.
-        own_email: The email address of the account, or the entered one.
+        own_email: The email address of the account, or the entered one, which is stored with an edited comment.
         extra: The values of the fields that a project's form adds.
     """
 

@@ -251,11 +251,13 @@ def find_held(target: Model | Target, slug: str, *, verdict: Verdict | None = Ve
     return next(iter(held(target=target, slug=slug, verdict=verdict)), None)
 
 
-def email_of(comment: Comment) -> str:
+def email_of(comment: Comment | HeldComment) -> str:
     """Return the email address of a comment's author, or "".
 
     Use the address only for notices and for display to moderators. Never show it on public pages.
     """
+    if isinstance(comment, HeldComment):
+        return comment.email
     return backend().email_of(comment.target, comment.slug)
 
 

@@ -100,6 +100,24 @@ def test_banned_account_can_neither_post_nor_edit(post_page, sender, ann):
     assert selectors.get(post_page, comment.slug).source == "My text"
 
 
+@pytest.mark.parametrize("mode", ["open", "hold-all"])
+@pytest.mark.parametrize(("kind", "value"), [("email", "ann@mail.example"), ("from", "mail.example")])
+def test_guest_with_a_banned_email_address_can_neither_post_nor_edit(post_page, sender, rules, mode, kind, value):
+    rules(MODE=mode)
+    browser = Client()
+    site.post(browser, post_page, "My text", email="Ann@mail.example")
+    site.post(browser, post_page, "Another text", email="bob@other.example")
+    mine, other = selectors.held() if mode == "hold-all" else selectors.iterate(post_page)
+    edits = [browser.get(site.change_url("edit", comment)).content.decode() for comment in (mine, other)]
+    bans.ban(sender, bans.parse(kind, value))
+    assert is_refused(site.post(browser, post_page, "My text again", email="Ann@mail.example"))
+    own, others = [{**site.fields_of(edit), "text": f"My text, {n}"} for n, edit in enumerate(edits)]
+    assert is_refused(browser.post(site.change_url("edit", mine), own))
+    assert browser.post(site.change_url("edit", other), others).status_code == 302
+    stored = selectors.held() if mode == "hold-all" else selectors.iterate(post_page)
+    assert [comment.source for comment in stored] == ["My text", "My text, 1"]
+
+
 def test_email_domain_of_an_account_is_banned(post_page, sender, ann):
     browser = Client()
     browser.force_login(ann)
