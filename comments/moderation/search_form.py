@@ -120,13 +120,12 @@ class SearchForm(forms.Form):
     def selection(self) -> Selection:
         """Return the comments that the search finds."""
         data = self.cleaned_data
-        words = batches.of_pattern(data["q"])
-        parts = [words, *self.parts]
+        parts = [batches.of_pattern(data["q"]), *self.parts]
         section = data.get("section")
         models = (TermKind.MODEL.term(data["model"]),) if data.get("model") else ()
         return Selection(
             terms=(*(term for part in parts for term in part.terms), *_author_terms(data["author"]), *models),
-            prefixes=words.prefixes,
+            prefixes=tuple(prefix for part in parts for prefix in part.prefixes),
             alike=next((part.alike for part in parts if part.alike), ()),
             network=next((part.network for part in parts if part.network), ""),
             discussions=tuple(target.id for target in self.sections.targets(section)) if section else None,

@@ -146,6 +146,12 @@ def test_search_by_text_writer_and_state(staff, wave):
     assert found(staff, state="spam") == [SPAM.format(9)]
 
 
+def test_search_for_a_banned_pattern_finds_only_its_comments(staff, wave):
+    services.post(wave, author=CommentAuthor("Eve"), source="A shiny car", token="car")
+    assert len(found(staff, term="words:shiny casi*")) == 8
+    assert found(staff, term="words:shiny casi*", q="ca*") == found(staff, term="words:shiny casi*")
+
+
 def test_search_by_time_link_and_section(staff, wave):
     today = now().date()
     assert len(found(staff, since=today.isoformat(), until=today.isoformat())) == 10
