@@ -83,7 +83,7 @@ def send_held(context: Any, held: str, origin: str) -> None:
 
 @task(stored_as="comments.reply", **MAIL)
 def send_reply(context: Any, subscription: str, discussion: str, slug: str, origin: str) -> None:
-    """Send a subscriber an email about a reply, if the subscription and the reply still exist."""
+    """Send a subscriber an email about a reply, if the confirmed subscription and the reply still exist."""
     target = Target.parse(discussion)
     try:
         subscribed = subscriptions.get(subscription)
@@ -92,7 +92,7 @@ def send_reply(context: Any, subscription: str, discussion: str, slug: str, orig
         return
     obj = targets.resolve_many([target]).get(target)
     is_own = _was_written_by(subscribed, comment)
-    if comment.removed or obj is None or is_own:
+    if subscribed.confirmed is None or comment.removed or obj is None or is_own:
         return
     link = origin + reverse("comments-url-redirect", args=[target.label, target.pk, comment.slug])
     shown = {"comment": comment, "obj": obj, "link": link, "text": comment.source[:MAX_TEXT]}

@@ -134,6 +134,14 @@ def test_unconfirmed_and_unsubscribed_get_no_email(client, post_page):
     assert len(mail.outbox) == 1
 
 
+def test_queued_notice_is_not_sent_to_an_unconfirmed_subscription(post_page, subscribed):
+    site.post(Client(), post_page, "Answer", parent=subscribed.slug, name="Bob")
+    subscriptions.end(subscriptions.id_for(post_page, "ann@example.org"))
+    subscriptions.add(post_page, subscribed.slug, "ann@example.org")
+    work()
+    assert len(mail.outbox) == 1
+
+
 def test_own_replies_and_other_threads_are_not_notified(client, post_page, subscribed):
     site.post(Client(), post_page, "Own", parent=subscribed.slug, email="ANN@example.org")
     site.post(Client(), post_page, "Elsewhere")
