@@ -6,14 +6,13 @@ Each action checks the permission and makes the change. Some actions also notify
 from collections.abc import Iterable
 from typing import Unpack
 
-from django.core.exceptions import PermissionDenied
-
 from marginalia.comments import signals
 from marginalia.comments.backends import backend
 from marginalia.comments.moderation import lessons, pending
+from marginalia.comments.moderation.bans import check_moderator
 from marginalia.comments.moderation.pending import Decisions
 from marginalia.comments.notices import mails
-from marginalia.comments.posting import flags, forms, services
+from marginalia.comments.posting import flags, services
 from marginalia.comments.posting.services import Sender
 from marginalia.comments.reading import links, selectors
 from marginalia.comments.types import Comment, RestrictionChanges, Target, Verdict
@@ -25,7 +24,7 @@ def decide(sender: Sender, action: str, ids: Iterable[str], *, seen: Verdict) ->
     Raises:
         PermissionDenied: The sender is not a moderator.
     """
-    by = _check(sender)
+    by = check_moderator(sender)
     decisions = pending.decide(action, ids, by, links.origin(sender.request), seen=seen)
     for comment in decisions.published:
         _send(sender, comment, "approval")
@@ -43,7 +42,7 @@ def approve(sender: Sender, held_id: str, *, rev: int) -> Comment:
         HeldChanged: The stored revision differs from `rev`.
         TargetNotFound: The target does not exist.
     """
-    comment = pending.approve(held_id, by=_check(sender), rev=rev)
+    comment = pending.approve(held_id, by=check_moderator(sender), rev=rev)
     mails.notify_subscribers(comment, links.origin(sender.request))
     _send(sender, comment, "approval")
     return comment
@@ -58,7 +57,7 @@ def restore(sender: Sender, target: Target, slug: str, *, rev: int | None = None
         PermissionDenied: The sender is not a moderator.
         CommentError: The comment can't be restored.
     """
-    comment = services.restore(target, slug, rev=rev, by=_check(sender))
+    comment = services.restore(target, slug, rev=rev, by=check_moderator(sender))
     lessons.teach([(target, slug)], Verdict.WAITING)
     flags.clear(target, slug)
     return comment
@@ -71,7 +70,7 @@ def edit(sender: Sender, target: Target, slug: str, *, text: str, rev: int, nonc
         PermissionDenied: The sender is not a moderator.
         CommentError: The comment can't be changed.
     """
-    comment = services.edit(target, slug, source=text, rev=rev, token=nonce, by=_check(sender))
+    comment = services.edit(target, slug, source=text, rev=rev, token=nonce, by=check_moderator(sender))
     flags.clear(target, slug)
     return comment
 
@@ -83,7 +82,7 @@ def mark_spam(sender: Sender, target: Target, slug: str, *, rev: int | None = No
         PermissionDenied: The sender is not a moderator.
         CommentError: The comment can't be removed.
     """
-    by = _check(sender)
+    by = check_moderator(sender)
     comment = selectors.get(target, slug)
     removed = services.remove(target, slug, rev=rev, by=by)
     if not comment.removed:
@@ -101,7 +100,7 @@ def lock_thread(sender: Sender, target: Target, slug: str, *, locked: bool) -> N
         PermissionDenied: The sender is not a moderator.
         CommentError: The comment doesn't exist, or too many threads are locked.
     """
-    _check(sender)
+    check_moderator(sender)
     services.lock_thread(target, slug, locked=locked)
 
 
@@ -120,7 +119,7 @@ def change_discussion(
         PermissionDenied: The sender is not a moderator.
         CommentNotFound: The comment to pin doesn't exist.
     """
-    _check(sender)
+    check_moderator(sender)
     if pinned := changes.get("pinned"):
         selectors.get(target, pinned)
     if is_open is not None:
@@ -135,19 +134,8 @@ def clear_flags(sender: Sender, target: Target, slug: str) -> None:
     Raises:
         PermissionDenied: The sender is not a moderator.
     """
-    _check(sender)
+    check_moderator(sender)
     flags.clear(target, slug)
-
-
-def _check(sender: Sender) -> str:
-    """Return the primary key of the moderator.
-
-    Raises:
-        PermissionDenied: The sender is not a moderator.
-    """
-    if not sender.is_moderator:
-        raise PermissionDenied
-    return forms.user_key(sender.request.user)
 
 
 def _send(sender: Sender, comment: Comment, flag: str) -> None:
