@@ -190,7 +190,7 @@ class Entry:
         )
 
     def set_headers(self, response: HttpResponse) -> None:
-        """Store the headers of the page's first response, and the headers for conditional requests and compression."""
+        """Store the headers of the page's first response, except the entity tag, and the header for compression."""
         if self.is_compressible:
             patch_vary_headers(response, ["Accept-Encoding"])
         self.headers = ResponseHeaders(response.headers)

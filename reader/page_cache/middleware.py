@@ -50,6 +50,7 @@ class PageCacheMiddleware:
         moment = now()
         if entry and entry.is_known_current(moment, request):
             entry.checked_at = moment
+            # A process that has read no version yet could otherwise not serve the page if the database fails.
             cache.site_version = cache.site_version or entry.site_versions.site
             return _response(request, entry)
         response = self.get_response(request)

@@ -24,11 +24,11 @@ class Untold(OnCdn):
     is_told = False
 
 
-class Deaf(OnCdn):
-    """The web servers hear no changes by each other."""
+class MissingChanges(OnCdn):
+    """The web servers don't notice changes by each other."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, DJANGO_SETTINGS_MODULE="tests.faults.harness.deaf")
+        super().__init__(folder, DJANGO_SETTINGS_MODULE="tests.faults.harness.missing_changes")
 
 
 @pytest.fixture(autouse=True)
@@ -58,8 +58,8 @@ def test_unpurged_varnish_serves_stale_pages(record_property):
     assert max(map(found.behind, found.unmarked(found.pages))) > 2
 
 
-def test_deaf_web_servers_serve_stale_pages(record_property):
-    _ledger, found = tried(Deaf, [], record_property)
+def test_web_servers_that_miss_changes_serve_stale_pages(record_property):
+    _ledger, found = tried(MissingChanges, [], record_property)
     # Few pages stay old for longer, because the page is compared after each change through the same web server.
     assert max(map(found.behind, found.unmarked(found.direct_pages))) > 0.5
 

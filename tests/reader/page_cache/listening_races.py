@@ -445,11 +445,11 @@ def silence_listener() -> None:
 
     handle = Listener._handle
 
-    def deaf(self: Any, event: Any) -> None:
+    def handle_heartbeats(self: Any, event: Any) -> None:
         if event["ns"].get("coll") == HEARTBEATS:
             handle(self, event)
 
-    Listener._handle = deaf  # type: ignore[method-assign]
+    Listener._handle = handle_heartbeats  # type: ignore[method-assign]
 
 
 def _late_stamps() -> None:
